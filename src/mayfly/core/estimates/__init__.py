@@ -1,0 +1,41 @@
+"""What is learned of each source: link rate λ, page profit P, profit decay μ.
+
+An estimator holds columns, not objects. It is told, source by source, what a crawl found, from when on a page's clicks
+can be seen, and which clicks were; it can be asked for its beliefs at any time. To add one: a file here, a line below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeAlias
+
+from mayfly.core.estimates.bayes import Bayes
+from mayfly.core.estimates.paper import Paper
+from mayfly.core.model import Beliefs, FloatArray, IntArray, Seconds, SourceId
+
+Feedback: TypeAlias = Literal["fetched", "all", "none"]
+
+
+class Estimator(Protocol):
+    """Learns the columns of `Beliefs` from what happens. Cheap to update, safe to read at any time."""
+
+    def added(self, source: SourceId, host: int) -> None:
+        """A source exists from now on. Hosts are numbered from 0."""
+
+    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, new: int, links: int) -> None:
+        """A crawl found `links` links not there at `since`, `new` of them to pages unknown so far.
+
+        `since` is None at the first crawl: what it shows may be of any age and says nothing of the rate.
+        """
+
+    def exposed(self, source: SourceId, age: Seconds, at: Seconds) -> None:
+        """From `at` on, when it is `age` old, the clicks of one more page of this source can be seen."""
+
+    def counted(self, at: Seconds, source: IntArray, age: FloatArray, count: FloatArray) -> None:
+        """All clicks before `at`, by source and age of the page; a page of three sources is told three times."""
+
+    def beliefs(self, now: Seconds) -> Beliefs:
+        """The best guess so far; the running mean of all sources where nothing else is known."""
+
+
+ESTIMATORS: dict[str, Callable[..., Any]] = {"bayes": Bayes, "paper": Paper}

@@ -1,0 +1,156 @@
+"""The default estimator: every number leans on its host, every host on all hosts (MATH §4).
+
+λ  Gamma-Poisson with forgetting: (a + links found) / (a/host mean + time watched), time weighted by the hour-of-week
+   rhythm, so that a long quiet night does not look like a dying source. Links new to the crawler are counted apart from
+   links new to the source: the first are what a crawl brings, the second keep twins from starving each other.
+P  clicks seen / exposure. A page fetched late or only just now has shown a part of its clicks; it counts as that part
+   of a page, never as a whole one. Unknown sources are held to be like their host, unknown hosts like all.
+μ  pooled by host (`decay.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mayfly.core.columns import Columns
+from mayfly.core.estimates.decay import FIRST_GUESS, Decay
+from mayfly.core.estimates.rhythm import Rhythm
+from mayfly.core.model import DAY, Beliefs, FloatArray, IntArray, PerSecond, Seconds, SourceId
+
+_FIRST_RATE: PerSecond = 1 / DAY  # before any source was crawled twice; all get the same, so it only sets a scale
+_FIRST_PROFIT = 1.0
+
+
+class Bayes:
+    """Columns by source: what was found in how long, what was clicked in how much exposure."""
+
+    def __init__(
+        self,
+        feedback: str = "fetched",
+        rate_half_life: Seconds = 3 * DAY,
+        profit_half_life: Seconds = 10 * DAY,
+        rate_trust: float = 1.0,  # links' worth of belief in the host's mean rate
+        profit_trust: float = 2.0,  # pages' worth of belief in the host's mean profit
+        twin_share: float = 0.05,  # what a link counts that another source had shown before
+        rhythm: bool = True,
+    ) -> None:
+        self._feedback = feedback
+        self._rate_half_life = rate_half_life
+        self._profit_half_life = profit_half_life
+        self._rate_trust = rate_trust
+        self._profit_trust = profit_trust
+        self._twin_share = twin_share
+        self._use_rhythm = rhythm
+        self._hosts = 0
+        self._source = Columns(host=0, found=0.0, listed=0.0, watched=0.0, clicks=0.0, exposure=0.0, live=0.0)
+        self._decay_of: FloatArray = np.zeros(0)  # by host, as of the last push
+        self._rhythm = Rhythm()
+        self._decay = Decay()
+        self._mean_rate = _FIRST_RATE
+        self._counted_until: Seconds | None = None
+        self._pending: list[tuple[SourceId, Seconds, Seconds]] = []  # pages exposed since the last push
+
+    def added(self, source: SourceId, host: int) -> None:
+        self._source.grow(source + 1)
+        self._source.host[source] = host
+        if host >= self._hosts:
+            self._hosts = host + 1
+            self._decay.grow(self._hosts)
+            self._decay_of = np.append(self._decay_of, np.full(self._hosts - len(self._decay_of), FIRST_GUESS))
+
+    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, new: int, links: int) -> None:
+        if since is None or at <= since:
+            return
+        row = self._source
+        host = int(row.host[source])
+        gap = at - since
+        watched = float(row.watched[source])
+        found = float(row.found[source])
+        span = self._rhythm.span(host, since, at) if self._use_rhythm else gap
+        rate = (found + 1.0) / (watched + 1.0 / self._mean_rate)
+        if self._use_rhythm:
+            self._rhythm.count(host, since, at, links, (float(row.listed[source]) + 1.0) / (watched + DAY) * gap)
+        keep = math.exp(-math.log(2) * gap / self._rate_half_life)
+        if _surprising(new, rate * span, found):
+            keep *= 0.1  # something changed: what was true before says little now
+        weight = (1 - keep) / -math.log(keep)  # what a link of unknown hour in this gap weighs on the average
+        row.found[source] = found * keep + weight * new
+        row.listed[source] = row.listed[source] * keep + weight * links
+        row.watched[source] = watched * keep + weight * span
+
+    def exposed(self, source: SourceId, age: Seconds, at: Seconds) -> None:
+        if self._feedback != "none":
+            self._pending.append((source, age, at))
+
+    def counted(self, at: Seconds, source: IntArray, age: FloatArray, count: FloatArray) -> None:
+        row = self._source
+        host = row.host[source]
+        if self._counted_until is not None:
+            self._advance(at - self._counted_until)
+        self._counted_until = at
+        self._expose_pending(at)
+        row.clicks += np.bincount(source, count, row.size)
+        self._decay.count(host, age, count)
+        self._decay_of = self._decay.fit()
+
+    def beliefs(self, now: Seconds) -> Beliefs:
+        row = self._source
+        rhythm = np.ones(row.size)
+        if self._use_rhythm:
+            self._rhythm.refit()
+            rhythm = self._rhythm.ahead(row.host, now)
+        rate = self._lean(row.found + self._twin_share * (row.listed - row.found), row.watched, self._rate_trust)
+        profit = self._lean_profit()
+        return Beliefs(rate, profit, self._decay_of[row.host], rhythm)
+
+    def _lean(self, events: FloatArray, exposure: FloatArray, trust: float) -> FloatArray:
+        """Rates leaning on their host's mean, which leans on the mean of all."""
+        host = self._source.host
+        known = float(exposure.sum())
+        if known > 0:
+            self._mean_rate = (float(events.sum()) + 1.0) / (known + 1.0 / _FIRST_RATE)
+        of_host = (np.bincount(host, events, self._hosts) + 1.0) / (
+            np.bincount(host, exposure, self._hosts) + 1.0 / self._mean_rate
+        )
+        return np.asarray((events + trust) / (exposure + trust / of_host[host]))
+
+    def _lean_profit(self) -> FloatArray:
+        row, trust = self._source, self._profit_trust
+        mean = (float(row.clicks.sum()) + _FIRST_PROFIT) / (float(row.exposure.sum()) + 1.0)
+        of_host = (np.bincount(row.host, row.clicks, self._hosts) + trust * mean) / (
+            np.bincount(row.host, row.exposure, self._hosts) + trust
+        )
+        return np.asarray((row.clicks + trust * of_host[row.host]) / (row.exposure + trust))
+
+    def _advance(self, seconds: Seconds) -> None:
+        """Let time pass up to a push: live pages give, old evidence fades."""
+        row = self._source
+        forget = 2.0 ** (-seconds / self._profit_half_life)
+        left = np.exp(-self._decay_of * seconds)[row.host]
+        row.exposure[:] = row.exposure * forget + row.live * (1 - left)
+        row.live *= left
+        row.clicks *= forget
+        self._decay.advance(seconds, forget)
+
+    def _expose_pending(self, until: Seconds) -> None:
+        if not self._pending:
+            return
+        source, age, at = (np.array(column) for column in zip(*self._pending, strict=True))
+        self._pending.clear()
+        row = self._source
+        host = row.host[source]
+        seen_from = np.zeros_like(age) if self._feedback == "all" else age
+        age = age + (until - at)
+        decay = self._decay_of[host]
+        left = np.exp(-decay * age)
+        row.live += np.bincount(source, left, row.size)
+        row.exposure += np.bincount(source, np.exp(-decay * seen_from) - left, row.size)
+        self._decay.expose(host, seen_from, age)
+
+
+def _surprising(new: int, expected: float, evidence: float) -> bool:
+    """More links than four standard deviations above what a Gamma-Poisson belief of this weight allows."""
+    spread = math.sqrt(expected + expected * expected / (evidence + 1.0))
+    return new > 3 and new > expected + 4 * spread

@@ -1,0 +1,78 @@
+"""How fast interest fades (μ), pooled by host.
+
+A page fetched at age d and now of age A has shown the share e^-μd - e^-μA of its clicks: what came before the fetch and
+what is still to come are both unseen. For each of a row of candidate decays this exposure is kept, summed over a
+host's pages; with the number of clicks n and their ages a the log-likelihood of a candidate is then exact:
+n·ln μ - μ·Σa + n·ln(n/E(μ)). Clicks come in crowds, so it is divided by `_CROWD`; hosts lean on the decay of all hosts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mayfly.core.columns import Columns
+from mayfly.core.model import DAY, HOUR, FloatArray, IntArray, PerSecond, Seconds
+
+CANDIDATES = np.exp(np.linspace(np.log(1 / (14 * DAY)), np.log(1 / HOUR), 18))
+FIRST_GUESS: PerSecond = 1 / DAY
+_CROWD = 20.0
+_SPREAD = 0.4  # standard deviation of ln μ between hosts (MATH §4.2)
+
+
+class Decay:
+    """Exposure of each host's pages under each candidate decay."""
+
+    def __init__(self) -> None:
+        wide = (len(CANDIDATES),)
+        self._host = Columns(clicks=0.0, ages=0.0, live=wide, exposure=wide)
+
+    def grow(self, hosts: int) -> None:
+        """Make room for hosts 0 … hosts-1."""
+        self._host.grow(hosts)
+
+    def advance(self, seconds: Seconds, forget: float) -> None:
+        """Let time pass: what pages still have to give is given, and old evidence counts `forget` as much."""
+        host = self._host
+        left = np.exp(-CANDIDATES * seconds).astype(np.float32)
+        host.exposure[:] = host.exposure * forget + host.live * (1 - left)
+        host.live *= left
+        host.clicks *= forget
+        host.ages *= forget
+
+    def expose(self, host: IntArray, seen_from: FloatArray, age: FloatArray) -> None:
+        """Pages now of `age` whose clicks have been seen since they were `seen_from` old."""
+        now = np.exp(-age[:, None] * CANDIDATES)
+        then = np.exp(-seen_from[:, None] * CANDIDATES)
+        np.add.at(self._host.live, host, now.astype(np.float32))
+        np.add.at(self._host.exposure, host, (then - now).astype(np.float32))
+
+    def count(self, host: IntArray, age: FloatArray, count: FloatArray) -> None:
+        """Clicks by host and age of the page."""
+        self._host.clicks += np.bincount(host, count, self._host.size)
+        self._host.ages += np.bincount(host, count * age, self._host.size)
+
+    def fit(self) -> FloatArray:
+        """μ of each host: the likeliest candidate, between its neighbours, leaning on all hosts."""
+        host = self._host
+        common = _best(_likelihood(host.clicks.sum(), host.ages.sum(), host.exposure.sum(axis=0)))
+        lean = ((np.log(CANDIDATES) - np.log(common)) / _SPREAD) ** 2 / 2
+        return _best(_likelihood(host.clicks[:, None], host.ages[:, None], host.exposure) - lean)
+
+
+def _likelihood(clicks: FloatArray, ages: FloatArray, exposure: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        like = clicks * np.log(CANDIDATES * clicks / exposure) - CANDIDATES * ages
+    return np.where((clicks > 0) & (exposure > 0), like, -((np.log(CANDIDATES / FIRST_GUESS)) ** 2)) / _CROWD
+
+
+def _best(like: FloatArray) -> FloatArray:
+    """The peak of a row of log-likelihoods over ln μ, by the parabola through its three highest neighbours."""
+    rows = np.atleast_2d(like)
+    peak = np.clip(rows.argmax(axis=1), 1, len(CANDIDATES) - 2)
+    at = np.arange(len(rows))
+    left, top, right = rows[at, peak - 1], rows[at, peak], rows[at, peak + 1]
+    bend = left - 2 * top + right
+    shift = np.where(bend < 0, (left - right) / (2 * np.where(bend < 0, bend, -1.0)), 0.0)
+    step = np.log(CANDIDATES[1] / CANDIDATES[0])
+    best = CANDIDATES[peak] * np.exp(np.clip(shift, -1, 1) * step)
+    return best if like.ndim == 2 else best[0]

@@ -1,0 +1,95 @@
+"""All the crawler knows: the sources as columns, the pages they showed, and whom clicks are to be credited to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mayfly.core.columns import Columns
+from mayfly.core.events import ClicksCounted, NewPage
+from mayfly.core.model import DAY, FloatArray, IntArray, PageId, Seconds, SourceId
+
+FORGET_AFTER: Seconds = 30 * DAY  # pages found longer ago earn nothing that could teach us more
+NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as crawled, at least
+
+
+class KnownPage:
+    """A page some source has shown."""
+
+    __slots__ = ("fetched_at", "found_at", "published", "sources")
+
+    def __init__(self, published: Seconds, found_at: Seconds, source: SourceId) -> None:
+        self.published = published
+        self.found_at = found_at
+        self.fetched_at: Seconds | None = None
+        self.sources = [source]
+
+
+class Knowledge:
+    """Sources by number, pages by id."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self.source = Columns(seen=0.0, first=True, busy=False, host=0, site=0)
+        self.pages: dict[PageId, KnownPage] = {}
+        self._hosts: dict[str, int] = {}
+        self._sites: dict[str, int] = {}
+
+    @property
+    def sites(self) -> int:
+        """How many sites are known."""
+        return len(self._sites)
+
+    def add_source(self, source: SourceId, host: str, site: str, at: Seconds) -> None:
+        """Note a new source; the order in which new sources are first crawled is drawn here."""
+        if source != self.source.size:
+            raise ValueError(f"sources are numbered in order: expected {self.source.size}, got {source}")
+        self.source.grow(source + 1)
+        self.source.seen[source] = at - NEVER * (1 + self._rng.random())
+        self.source.host[source] = self._hosts.setdefault(host, len(self._hosts))
+        self.source.site[source] = self.site(site)
+
+    def site(self, name: str) -> int:
+        """The number of a site."""
+        return self._sites.setdefault(name, len(self._sites))
+
+    def last_crawl(self, source: SourceId) -> Seconds | None:
+        """When the source was crawled last; None before its first crawl."""
+        return None if self.source.first[source] else float(self.source.seen[source])
+
+    def add_page(self, new: NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> KnownPage:
+        """Note a page shown for the first time. Where no date is given it appeared in the middle of the gap."""
+        published = new.published
+        if published is None:
+            published = at if since is None else (since + at) / 2
+        page = self.pages[new.page] = KnownPage(min(published, at), at, source)
+        return page
+
+    def credit(self, clicks: ClicksCounted) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Clicks by source and age: each goes to every source that was seen to link the page."""
+        source: list[int] = []
+        age: list[float] = []
+        count: list[float] = []
+        pages = self.pages
+        for page, at, number in zip(
+            clicks.page.tolist(), clicks.clicked_at.tolist(), clicks.count.tolist(), strict=True
+        ):
+            known = pages.get(page)
+            if known is not None:
+                old = at - known.published
+                old = old if old > 0 else 0.0
+                for one in known.sources:
+                    source.append(one)
+                    age.append(old)
+                    count.append(number)
+        return np.array(source, np.int64), np.array(age, float), np.array(count, float)
+
+    def forget(self, now: Seconds) -> list[PageId]:
+        """Pages found too long ago to matter; they come in the order they were found."""
+        old = []
+        for page, known in self.pages.items():
+            if known.found_at > now - FORGET_AFTER:
+                break
+            old.append(page)
+        for page in old:
+            del self.pages[page]
+        return old

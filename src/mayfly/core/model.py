@@ -1,0 +1,49 @@
+"""The words of the crawler as plain values, with their units."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Seconds: TypeAlias = float  # instants (Unix time) and durations
+PerSecond: TypeAlias = float
+SourceId: TypeAlias = int  # sources are numbered 0, 1, 2, … in the order they were added
+PageId: TypeAlias = int
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+DAY: Seconds = 86400.0
+HOUR: Seconds = 3600.0
+WEEK: Seconds = 7 * DAY
+
+
+class Fetch(NamedTuple):
+    """One request, of a source (a crawl) or of a page. The budget counts these."""
+
+    kind: Literal["source", "page"]
+    id: int
+
+
+class Wait(NamedTuple):
+    """Nothing may be fetched now; ask again at `until` (`inf`: only after something happened)."""
+
+    until: Seconds
+
+
+class Beliefs(NamedTuple):
+    """What we believe about the sources: columns by source number, all that a plan reads."""
+
+    link_rate: FloatArray  # λ: links to new pages that appear, per second, over a whole week
+    page_profit: FloatArray  # P: clicks a new page gathers in its life
+    profit_decay: FloatArray  # μ: how fast that profit fades with age, per second
+    rhythm: FloatArray  # link rate in the hour ahead, as a multiple of `link_rate`
+
+
+def beliefs(
+    link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray, rhythm: FloatArray | None = None
+) -> Beliefs:
+    """Beliefs without a rhythm unless one is given."""
+    flat = np.ones_like(link_rate) if rhythm is None else rhythm
+    return Beliefs(link_rate, page_profit, profit_decay, flat)

@@ -1,0 +1,52 @@
+"""The paper's own policies (sections 4.2.3 and 5.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mayfly.core.intervals import paper_plan
+from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
+from mayfly.core.policies.baselines import lag, on_schedule
+from mayfly.core.policies.turns import PaperPolicy, Turn, pages_first
+
+
+class EchoNewpages(PaperPolicy):
+    """Pages as soon as they are found; with none left, the source most behind the schedule."""
+
+    def __init__(self) -> None:
+        self._per_second: FloatArray = np.zeros(0)
+
+    def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
+        plan = paper_plan(beliefs, budget)
+        self._per_second, self.price = 1 / plan.interval, plan.price
+
+    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+        return lag(self._per_second, seen, now)
+
+    def turn(self, page: float | None, source: float | None, count: int) -> Turn:
+        return pages_first(page)
+
+
+class EchoSchedule(EchoNewpages):
+    """Sources at their intervals; pages, the newest first, with what is left."""
+
+    def turn(self, page: float | None, source: float | None, count: int) -> Turn:
+        return on_schedule(page, source)
+
+
+class EchoGreedy(PaperPolicy):
+    """The source with the highest expected profit λ·P·I', then all its new pages."""
+
+    fits_profit = False
+
+    def __init__(self) -> None:
+        self._per_second: FloatArray = np.zeros(0)
+
+    def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
+        self._per_second = beliefs.link_rate * beliefs.page_profit
+
+    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+        return (now - seen) * self._per_second
+
+    def turn(self, page: float | None, source: float | None, count: int) -> Turn:
+        return pages_first(page)

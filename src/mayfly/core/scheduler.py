@@ -1,0 +1,298 @@
+"""The one door between what decides and what fetches: tell it what happened, ask it what to fetch.
+
+Theory of operation. `observe` folds events into what is known and into the estimates. Every `replan` seconds the
+estimates are read once into beliefs, and the policy plans with them. `next` compares two candidates only: the best
+known page and the best source among the sites that are free (`frontier.py`, `rota.py`); the policy says whose turn it
+is. The site is then locked until the outcome is observed, and rests for the delay after it (`politeness.py`). Every so
+often, as the probe share says, the source longest unseen goes before both, so that nothing starves for good.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from mayfly.core.estimates import Estimator, Feedback
+from mayfly.core.events import ClicksCounted, Event, FetchFailed, PageFetched, SourceAdded, SourceCrawled
+from mayfly.core.frontier import Frontier
+from mayfly.core.knowledge import Knowledge
+from mayfly.core.model import Beliefs, Fetch, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.policies import Policy
+from mayfly.core.policies.turns import Turn
+from mayfly.core.politeness import Gate
+from mayfly.core.rota import Rota
+
+_NO_SITE = "*"  # all pages and sources share one queue while the gate stands open
+
+
+class Ranked(NamedTuple):
+    """A thing that may be fetched, and how much it is wanted."""
+
+    fetch: Fetch
+    key: float
+
+
+class Scheduler:
+    """All a driver talks to."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        estimator: Estimator,
+        budget: PerSecond,
+        gate: Gate | None = None,
+        *,
+        replan: Seconds = 1800.0,
+        probe: float | None = None,
+        feedback: Feedback = "fetched",
+        seed: int = 0,
+    ) -> None:
+        self._policy = policy
+        self._estimator = estimator
+        self._budget = budget
+        self._gate = gate or Gate(0.0)
+        self._replan_every = replan
+        self._probe = policy.probe if probe is None else probe
+        self._feedback = feedback
+        self._known = Knowledge(np.random.default_rng(seed))
+        self._frontier = Frontier(policy.page_order)
+        self._rota = Rota()
+        self._page_heads: list[tuple[float, int]] = []  # (-key, site) of free sites
+        self._in_flight: dict[Fetch, int] = {}  # with the site
+        self._retries: list[tuple[Seconds, SourceId]] = []
+        self._replan_at: Seconds = -np.inf
+        self._round_ends = 0
+        self._fetches = 0
+        self._probes = 0.0
+        self._sites = 0
+        self.dropped: set[PageId] = set()
+        self.beliefs: Beliefs | None = None
+        self._observers = {
+            SourceAdded: self._source_added,
+            SourceCrawled: self._source_crawled,
+            PageFetched: self._page_fetched,
+            FetchFailed: self._fetch_failed,
+            ClicksCounted: self._clicks_counted,
+        }
+
+    @property
+    def price(self) -> float | None:
+        """ω, where the policy has one."""
+        return self._policy.price
+
+    @property
+    def known_pages(self) -> int:
+        """Pages that wait for a fetch."""
+        return len(self._frontier)
+
+    def observe(self, event: Event) -> None:
+        """The only way in: fold `event` into what is known, whatever its origin."""
+        self._observers[type(event)](event)  # type: ignore[operator]
+
+    def next(self, now: Seconds) -> Fetch | Wait:
+        """The only way out: the best allowed fetch, or the time to ask again."""
+        if now >= self._replan_at:
+            self._replan(now)
+        for site in self._gate.freed(now):
+            self._offer(site)
+        if self._fetches >= self._round_ends or (self._retries and self._retries[0][0] <= now):
+            self._begin_round(now)
+        fetch = self._due_probe() or self._choose(now)
+        if isinstance(fetch, Fetch):
+            self._fetches += 1
+        return fetch
+
+    def ranking(self, now: Seconds, first: int) -> list[Ranked]:
+        """What would come next and how much it is wanted: slow and pure, for people."""
+        if self.beliefs is None:
+            return []
+        keys = self._source_keys(now)
+        sources = [
+            Ranked(Fetch("source", int(number)), float(keys[number]))
+            for number in np.argsort(-keys, kind="stable")[:first]
+            if keys[number] > -np.inf
+        ]
+        pages = [Ranked(Fetch("page", page), worth) for page, worth in self._frontier.best(now, first)]
+        return heapq.nlargest(first, sources + pages, key=lambda ranked: ranked.key)
+
+    # What happened
+
+    def _source_added(self, event: SourceAdded) -> None:
+        site = _NO_SITE if self._gate.stands_open else event.site
+        self._known.add_source(event.source, event.host, site, event.at)
+        self._estimator.added(event.source, int(self._known.source.host[event.source]))
+        self._replan_at = -np.inf  # it has no key yet
+
+    def _source_crawled(self, event: SourceCrawled) -> None:
+        at, source, new_pages, known_pages = event
+        known = self._known
+        since = known.last_crawl(source)
+        for new in new_pages:
+            if new.page in known.pages:
+                continue
+            page = known.add_page(new, source, at, since)
+            site = self._site_of(new.site, source)
+            if self._frontier.add(new.page, site, page.published, at, source) and self._gate.free[site]:
+                self._offer_page(site)
+            if self._feedback == "all":
+                self._estimator.exposed(source, at - page.published, at)
+        again = sum(self._shown_again(number, source, at) for number in known_pages)
+        self._estimator.crawled(source, at, since, len(new_pages), len(new_pages) + again)
+        row = known.source
+        row.seen[source] = at
+        row.first[source] = False
+        row.busy[source] = False
+        self._landed(Fetch("source", source), at)
+
+    def _shown_again(self, number: PageId, source: SourceId, at: Seconds) -> bool:
+        """A page other sources showed before is linked here too. False if it was here before, left and came back."""
+        page = self._known.pages.get(number)
+        if page is None or source in page.sources:
+            return False
+        page.sources.append(source)
+        if number in self._frontier:
+            self._frontier.show(number, source)
+        if page.fetched_at is not None or self._feedback == "all":
+            self._estimator.exposed(source, at - page.published, at)
+        return True
+
+    def _page_fetched(self, event: PageFetched) -> None:
+        at, number = event
+        page = self._known.pages[number]
+        page.fetched_at = at
+        if self._feedback == "fetched":
+            age = max(at - page.published, 0.0)
+            for source in page.sources:
+                self._estimator.exposed(source, age, at)
+        self._landed(Fetch("page", number), at)
+
+    def _fetch_failed(self, event: FetchFailed) -> None:
+        at, fetch, retry_at = event
+        if fetch.kind == "source":
+            # Not seen, so not crawled: its key stays as it was. It is left alone until the retry.
+            heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch.id))
+        elif retry_at is not None and fetch.id in self._known.pages:
+            page = self._known.pages[fetch.id]
+            self._frontier.add(fetch.id, self._in_flight[fetch], page.published, page.found_at, page.sources[0])
+        self._landed(fetch, at)
+
+    def _clicks_counted(self, event: ClicksCounted) -> None:
+        self._estimator.counted(event.at, *self._known.credit(event))
+
+    def _landed(self, fetch: Fetch, at: Seconds) -> None:
+        """A fetch is over, well or not: its site rests from now."""
+        site = self._in_flight.pop(fetch, None)
+        if site is not None and not self._gate.stands_open:
+            self._gate.release(site, at)
+
+    # What to fetch
+
+    def _choose(self, now: Seconds) -> Fetch | Wait:
+        page = self._best_page()
+        source = self._rota.best(self._gate.free)
+        if page is None and source is None:
+            return Wait(self._gate.next_free)
+        worth = None if page is None else self._frontier.worth(page, now)
+        key = None if source is None else source[0]
+        turn = self._policy.turn(worth, key, self._fetches)
+        if turn is Turn.PAGE and page is not None:
+            return self._take_page(page)
+        if turn is Turn.SOURCE and source is not None:
+            if not self._known.source.first[source[1]]:
+                self._policy.crawled(source[0])
+            return self._take_source(source[1])
+        # Nobody is due: a key below zero says in how many seconds its source will be.
+        return Wait(min(self._gate.next_free, np.inf if key is None else now - key))
+
+    def _due_probe(self) -> Fetch | None:
+        """The source longest unseen, if the probe share has earned it a fetch."""
+        self._probes += self._probe
+        if self._probes < 1:
+            return None
+        row = self._known.source
+        allowed = self._gate.free[row.site] & ~row.busy
+        if not allowed.any():
+            return None
+        self._probes -= 1
+        return self._take_source(int(np.where(allowed, row.seen, np.inf).argmin()))
+
+    def _best_page(self) -> PageId | None:
+        heads, free = self._page_heads, self._gate.free
+        while heads:
+            site = heads[0][1]
+            head = self._frontier.head(site) if free[site] else None
+            if head is not None and head[0] == -heads[0][0]:
+                return head[1]
+            heapq.heappop(heads)
+            if head is not None:
+                heapq.heappush(heads, (-head[0], site))
+        return None
+
+    def _take_page(self, page: PageId) -> Fetch:
+        return self._send(Fetch("page", page), self._frontier.take(page))
+
+    def _take_source(self, source: SourceId) -> Fetch:
+        self._known.source.busy[source] = True
+        self._rota.take(source)
+        return self._send(Fetch("source", source), int(self._known.source.site[source]))
+
+    def _send(self, fetch: Fetch, site: int) -> Fetch:
+        self._in_flight[fetch] = site
+        if not self._gate.stands_open:
+            self._gate.lock(site)
+        return fetch
+
+    def _offer(self, site: int) -> None:
+        self._offer_page(site)
+        self._rota.offer(site)
+
+    def _offer_page(self, site: int) -> None:
+        head = self._frontier.head(site)
+        if head is not None:
+            heapq.heappush(self._page_heads, (-head[0], site))
+
+    def _site_of(self, name: str | None, source: SourceId) -> int:
+        if name is None or self._gate.stands_open:
+            return int(self._known.source.site[source])
+        site = self._known.site(name)
+        if site >= self._sites:
+            self._grow_sites()
+        return site
+
+    # When things are looked at again
+
+    def _replan(self, now: Seconds) -> None:
+        """Read the estimates into beliefs and plan with them."""
+        self._replan_at = now + self._replan_every
+        self._grow_sites()
+        row = self._known.source
+        self._rota.arrange(row.site, self._sites)
+        self.beliefs = beliefs = self._estimator.beliefs(now)
+        self._policy.plan(beliefs, self._budget, row.seen, now)
+        self.dropped.update(self._frontier.revalue(beliefs, now, *self._policy.limits(now)))
+        for page in self._known.forget(now):
+            if page in self._frontier:
+                self._frontier.take(page)
+                self.dropped.add(page)
+        self._page_heads = []
+        for site in np.flatnonzero(self._gate.free).tolist():
+            self._offer_page(site)
+        self._begin_round(now)
+
+    def _begin_round(self, now: Seconds) -> None:
+        """Compute the keys of all sources."""
+        while self._retries and self._retries[0][0] <= now:
+            self._known.source.busy[heapq.heappop(self._retries)[1]] = False
+        self._round_ends = self._fetches + self._rota.round
+        self._rota.refresh(self._source_keys(now), self._gate.free)
+
+    def _source_keys(self, now: Seconds) -> np.ndarray:
+        row = self._known.source
+        return np.where(row.busy, -np.inf, self._policy.keys(row.seen, now))
+
+    def _grow_sites(self) -> None:
+        self._sites = self._known.sites
+        self._frontier.grow(self._sites)
+        self._gate.grow(self._sites)
