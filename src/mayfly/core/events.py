@@ -34,6 +34,8 @@ class SourceCrawled(NamedTuple):
     source: SourceId
     new_pages: Sequence[NewPage] = ()
     known_pages: Sequence[PageId] = ()  # new here, but shown by another source before
+    stayed: int = 0  # links of the last crawl that are still there
+    gone: int = 0  # links of the last crawl that are not
 
 
 class PageFetched(NamedTuple):

@@ -38,12 +38,19 @@ class Beliefs(NamedTuple):
     link_rate: FloatArray  # λ: links to new pages that appear, per second, over a whole week
     page_profit: FloatArray  # P: clicks a new page gathers in its life
     profit_decay: FloatArray  # μ: how fast that profit fades with age, per second
+    link_loss: FloatArray  # δ: how fast links leave the source, per second; one we did not see in time is lost
     rhythm: FloatArray  # link rate in the hour ahead, as a multiple of `link_rate`
 
 
-def beliefs(
-    link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray, rhythm: FloatArray | None = None
-) -> Beliefs:
-    """Beliefs without a rhythm unless one is given."""
-    flat = np.ones_like(link_rate) if rhythm is None else rhythm
-    return Beliefs(link_rate, page_profit, profit_decay, flat)
+class Found(NamedTuple):
+    """What a crawl of a source found, in numbers."""
+
+    new: int  # links to pages no source had shown
+    links: int  # links that were not there at the last crawl
+    stayed: int  # links of the last crawl that are still there
+    gone: int  # links of the last crawl that are not
+
+
+def beliefs(link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray) -> Beliefs:
+    """Beliefs in links that stay, and come at an even rate."""
+    return Beliefs(link_rate, page_profit, profit_decay, np.zeros_like(link_rate), np.ones_like(link_rate))

@@ -18,7 +18,7 @@ from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.events import ClicksCounted, Event, FetchFailed, PageFetched, SourceAdded, SourceCrawled
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge
-from mayfly.core.model import Beliefs, Fetch, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.model import Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.politeness import Gate
@@ -126,7 +126,7 @@ class Scheduler:
         self._replan_at = -np.inf  # it has no key yet
 
     def _source_crawled(self, event: SourceCrawled) -> None:
-        at, source, new_pages, known_pages = event
+        at, source, new_pages, known_pages, stayed, gone = event
         known = self._known
         since = known.last_crawl(source)
         for new in new_pages:
@@ -139,7 +139,8 @@ class Scheduler:
             if self._feedback == "all":
                 self._estimator.exposed(source, at - page.published, at)
         again = sum(self._shown_again(number, source, at) for number in known_pages)
-        self._estimator.crawled(source, at, since, len(new_pages), len(new_pages) + again)
+        found = Found(len(new_pages), len(new_pages) + again, stayed, gone)
+        self._estimator.crawled(source, at, since, found)
         row = known.source
         row.seen[source] = at
         row.first[source] = False

@@ -7,6 +7,7 @@ that is reported of it follows from that list and the trace.
 from __future__ import annotations
 
 import csv
+import heapq
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -218,6 +219,7 @@ class _World:
             for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
         ]
         self._read = [0] * len(trace.source_ids)  # links of each source up to here were there at a crawl, or were missed
+        self._showing: list[list[Seconds]] = [[] for _ in trace.source_ids]  # when the links of the last crawl will leave
         self._known = bytearray(len(trace.page_ids))
         self._end = trace.end
         self._pushed = 0
@@ -253,8 +255,14 @@ class _World:
         new: list[NewPage] = []
         again: list[PageId] = []
         dated, sites, known = self._dated[source], self._sites, self._known
+        showing = self._showing[source]
+        before = len(showing)
+        while showing and showing[0] <= now:
+            heapq.heappop(showing)
+        stayed = len(showing)
         for link in range(first, place):
             if removed[link] > now:
+                heapq.heappush(showing, removed[link])
                 page = pages[link]
                 if known[page]:
                     again.append(page)
@@ -265,7 +273,7 @@ class _World:
                     new.append(
                         NewPage(page, sites[page] if sites else None, self._published[page] if dated else None)
                     )
-        return SourceCrawled(now, source, new, again)
+        return SourceCrawled(now, source, new, again, stayed, before - stayed)
 
     def _earlier(self, pages: list[PageId]) -> FloatArray:
         """Rows of the clicks of these pages before the last push."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from mayfly.core.estimates.bayes import Bayes
 from mayfly.core.estimates.paper import Paper
-from mayfly.core.model import Beliefs, FloatArray, IntArray, Seconds, SourceId
+from mayfly.core.model import Beliefs, FloatArray, Found, IntArray, Seconds, SourceId
 
 Feedback: TypeAlias = Literal["fetched", "all", "none"]
 
@@ -22,8 +22,8 @@ class Estimator(Protocol):
     def added(self, source: SourceId, host: int) -> None:
         """A source exists from now on. Hosts are numbered from 0."""
 
-    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, new: int, links: int) -> None:
-        """A crawl found `links` links not there at `since`, `new` of them to pages unknown so far.
+    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
+        """What a crawl found that was not there at `since`, the last one.
 
         `since` is None at the first crawl: what it shows may be of any age and says nothing of the rate.
         """

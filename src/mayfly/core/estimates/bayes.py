@@ -17,10 +17,11 @@ import numpy as np
 from mayfly.core.columns import Columns
 from mayfly.core.estimates.decay import FIRST_GUESS, Decay
 from mayfly.core.estimates.rhythm import Rhythm
-from mayfly.core.model import DAY, Beliefs, FloatArray, IntArray, PerSecond, Seconds, SourceId
+from mayfly.core.model import DAY, Beliefs, FloatArray, Found, IntArray, PerSecond, Seconds, SourceId
 
 _FIRST_RATE: PerSecond = 1 / DAY  # before any source was crawled twice; all get the same, so it only sets a scale
 _FIRST_PROFIT = 1.0
+_FIRST_LIFE: Seconds = 7 * DAY  # of a link on a source never crawled twice
 
 
 class Bayes:
@@ -30,11 +31,13 @@ class Bayes:
         self,
         feedback: str = "fetched",
         rate_half_life: Seconds = 3 * DAY,
-        profit_half_life: Seconds = 10 * DAY,
+        profit_half_life: Seconds = 20 * DAY,
         rate_trust: float = 1.0,  # links' worth of belief in the host's mean rate
-        profit_trust: float = 2.0,  # pages' worth of belief in the host's mean profit
+        profit_trust: float = 5.0,  # pages' worth of belief in the host's mean profit
         twin_share: float = 0.05,  # what a link counts that another source had shown before
         rhythm: bool = True,
+        loss_share: float = 1.0,
+        surprise: float = 0.1,
     ) -> None:
         self._feedback = feedback
         self._rate_half_life = rate_half_life
@@ -43,8 +46,10 @@ class Bayes:
         self._profit_trust = profit_trust
         self._twin_share = twin_share
         self._use_rhythm = rhythm
+        self._loss_share = loss_share
+        self._surprise = surprise
         self._hosts = 0
-        self._source = Columns(host=0, found=0.0, listed=0.0, watched=0.0, clicks=0.0, exposure=0.0, live=0.0)
+        self._source = Columns(host=0, gone=0.0, at_risk=0.0, found=0.0, listed=0.0, watched=0.0, clicks=0.0, exposure=0.0, live=0.0)
         self._decay_of: FloatArray = np.zeros(0)  # by host, as of the last push
         self._rhythm = Rhythm()
         self._decay = Decay()
@@ -60,24 +65,27 @@ class Bayes:
             self._decay.grow(self._hosts)
             self._decay_of = np.append(self._decay_of, np.full(self._hosts - len(self._decay_of), FIRST_GUESS))
 
-    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, new: int, links: int) -> None:
+    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
         if since is None or at <= since:
             return
         row = self._source
         host = int(row.host[source])
         gap = at - since
         watched = float(row.watched[source])
-        found = float(row.found[source])
+        before = float(row.found[source])
+        loss = self._count_loss(source, gap, found)
+        seen = -math.expm1(-loss * gap) / (loss * gap)  # share of the gap's links that were still there
         span = self._rhythm.span(host, since, at) if self._use_rhythm else gap
-        rate = (found + 1.0) / (watched + 1.0 / self._mean_rate)
+        span *= seen
+        rate = (before + 1.0) / (watched + 1.0 / self._mean_rate)
         if self._use_rhythm:
-            self._rhythm.count(host, since, at, links, (float(row.listed[source]) + 1.0) / (watched + DAY) * gap)
+            self._rhythm.count(host, since, at, found.links, (float(row.listed[source]) + 1.0) / (watched + DAY) * gap * seen)
         keep = math.exp(-math.log(2) * gap / self._rate_half_life)
-        if _surprising(new, rate * span, found):
-            keep *= 0.1  # something changed: what was true before says little now
+        if _awakes(found.new, rate * span, before):
+            keep *= self._surprise  # something changed: what was true before says little now
         weight = (1 - keep) / -math.log(keep)  # what a link of unknown hour in this gap weighs on the average
-        row.found[source] = found * keep + weight * new
-        row.listed[source] = row.listed[source] * keep + weight * links
+        row.found[source] = before * keep + weight * found.new
+        row.listed[source] = row.listed[source] * keep + weight * found.links
         row.watched[source] = watched * keep + weight * span
 
     def exposed(self, source: SourceId, age: Seconds, at: Seconds) -> None:
@@ -103,7 +111,21 @@ class Bayes:
             rhythm = self._rhythm.ahead(row.host, now)
         rate = self._lean(row.found + self._twin_share * (row.listed - row.found), row.watched, self._rate_trust)
         profit = self._lean_profit()
-        return Beliefs(rate, profit, self._decay_of[row.host], rhythm)
+        return Beliefs(rate, profit, self._decay_of[row.host], self._losses() * self._loss_share, rhythm)
+
+    def _count_loss(self, source: SourceId, gap: Seconds, found: Found) -> PerSecond:
+        """Learn how fast links leave: those that went did so at the expected moment of the gap."""
+        row = self._source
+        loss = (float(row.gone[source]) + 1.0) / (float(row.at_risk[source]) + _FIRST_LIFE)
+        until_gone = 1 / loss - gap / math.expm1(min(loss * gap, 700.0))
+        keep = math.exp(-math.log(2) * gap / self._rate_half_life)
+        row.gone[source] = row.gone[source] * keep + found.gone
+        row.at_risk[source] = row.at_risk[source] * keep + found.stayed * gap + found.gone * until_gone
+        return loss
+
+    def _losses(self) -> FloatArray:
+        row = self._source
+        return np.asarray((row.gone + 1.0) / (row.at_risk + _FIRST_LIFE))
 
     def _lean(self, events: FloatArray, exposure: FloatArray, trust: float) -> FloatArray:
         """Rates leaning on their host's mean, which leans on the mean of all."""
@@ -150,7 +172,6 @@ class Bayes:
         self._decay.expose(host, seen_from, age)
 
 
-def _surprising(new: int, expected: float, evidence: float) -> bool:
-    """More links than four standard deviations above what a Gamma-Poisson belief of this weight allows."""
-    spread = math.sqrt(expected + expected * expected / (evidence + 1.0))
-    return new > 3 and new > expected + 4 * spread
+def _awakes(new: int, expected: float, evidence: float) -> bool:
+    """A source held to be silent shows several links at once."""
+    return evidence < 1.0 and expected < 1.0 and new > 3

@@ -14,7 +14,7 @@ import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.estimates.fit import fit_decay
-from mayfly.core.model import DAY, WEEK, Beliefs, FloatArray, IntArray, Seconds, SourceId
+from mayfly.core.model import DAY, WEEK, Beliefs, FloatArray, Found, IntArray, Seconds, SourceId
 
 _QUIET = 0.5  # links counted where the last T crawls found none
 
@@ -45,13 +45,13 @@ class Paper:
     def added(self, source: SourceId, host: int) -> None:
         self._source.grow(source + 1)
 
-    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, new: int, links: int) -> None:
+    def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
         if since is None or at <= since:
             return
         row = self._source
         place = row.crawls[source] % self._history
         row.gaps[source, place] = at - since
-        row.found[source, place] = new
+        row.found[source, place] = found.new
         row.crawls[source] += 1
 
     def exposed(self, source: SourceId, age: Seconds, at: Seconds) -> None:
@@ -82,7 +82,7 @@ class Paper:
         seen = (row.clicks > 0) & (row.pages > 0)
         mean_clicks = row.clicks / np.maximum(row.pages, 1.0)
         profit = np.where(seen, row.profit if self._fit else mean_clicks, self._default_profit)
-        return Beliefs(rate, profit, row.decay.copy(), np.ones(row.size))
+        return Beliefs(rate, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size))
 
     def _refit(self, now: Seconds, touched: dict[SourceId, dict[int, float]]) -> None:
         """Algorithm 2 for the sources with new clicks, each from its last fit."""

@@ -55,7 +55,7 @@ class Frequency(PaperPolicy):
         self._per_second: FloatArray = np.zeros(0)
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
-        same = Beliefs(beliefs.link_rate, np.ones_like(seen), np.full_like(seen, 1 / DAY), beliefs.rhythm)
+        same = beliefs._replace(page_profit=np.ones_like(seen), profit_decay=np.full_like(seen, 1 / DAY))
         self._per_second = 1 / paper_plan(same, budget).interval
 
     def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:

@@ -30,8 +30,9 @@ class Index:
     fits_profit = True
     uses_beliefs = True
 
-    def __init__(self, cap: bool = True, memory: int = 50, hopeless: float = 0.1, hopeful: float = 0.25) -> None:
+    def __init__(self, cap: bool = True, capm: bool = False, memory: int = 50, hopeless: float = 0.1, hopeful: float = 0.25) -> None:
         self._cap = cap
+        self._capm = capm
         self._memory = memory  # crawls over which the price is averaged
         self._hopeless = hopeless
         self._hopeful = hopeful
@@ -52,9 +53,9 @@ class Index:
         else:  # sources were added: hold that links came at the same rate since the last crawls
             self._stock, self._stock_at = np.zeros_like(seen), -np.inf
         self._ahead = beliefs.link_rate * beliefs.rhythm
-        self._profit, self._decay = beliefs.page_profit, beliefs.profit_decay
+        self._profit, self._decay = beliefs.page_profit, beliefs.profit_decay + beliefs.link_loss
         self._most = (
-            beliefs.page_profit / reserve_ratio(beliefs.profit_decay / self._ahead)
+            beliefs.page_profit / reserve_ratio((self._decay if self._capm else beliefs.profit_decay) / self._ahead)
             if self._cap
             else np.full(len(seen), np.inf)
         )
