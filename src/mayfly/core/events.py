@@ -25,6 +25,7 @@ class NewPage(NamedTuple):
     page: PageId
     site: str | None = None  # where it will be fetched; None: the site of the source
     published: Seconds | None = None  # None: not said; the middle of the gap since the last crawl is taken
+    rank: float | None = None  # place of the link on the source, 1 = top; None: not said
 
 
 class SourceCrawled(NamedTuple):

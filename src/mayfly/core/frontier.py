@@ -28,7 +28,7 @@ class Frontier:
 
     def __init__(self, order: PageOrder) -> None:
         self._order = order
-        self._row = Columns(page=0, site=0, published=0.0, profit=0.0, decay=0.0, key=_GONE)
+        self._row = Columns(page=0, site=0, published=0.0, place=0, profit=0.0, decay=0.0, key=_GONE)
         self._shown_by = Columns(row=0, source=0)  # one line for each source seen to link a waiting page
         self._rows = self._lines = 0  # in use; the columns keep room to spare, with keys that say so
         self._heaps: list[list[tuple[float, int]]] = []
@@ -36,6 +36,7 @@ class Frontier:
         self._reference: Seconds = 0.0  # values in keys are as of this moment
         self._admit = 0.0  # pages worth less stay out of the heaps
         self._profit: list[float] = []
+        self._place_worth: list[float] = []
         self._decay: list[float] = []
 
     def __len__(self) -> int:
@@ -48,7 +49,7 @@ class Frontier:
         """Know sites 0 … sites-1."""
         self._heaps.extend([] for _ in range(sites - len(self._heaps)))
 
-    def add(self, page: PageId, site: int, published: Seconds, found_at: Seconds, source: SourceId) -> bool:
+    def add(self, page: PageId, site: int, published: Seconds, found_at: Seconds, source: SourceId, place: int) -> bool:
         """A page waits from now on. True if it is now the first of its site."""
         row, number = self._row, self._rows
         if number == row.size:
@@ -60,21 +61,32 @@ class Frontier:
         row.published[number] = published
         if self._order != "worth":
             return self._push(number, site, found_at if self._order == "newest" else -found_at)
-        row.profit[number] = profit = self._profit[source]
+        row.place[number] = place
+        row.profit[number] = profit = self._profit[source] * self._place_worth[place]
         row.decay[number] = decay = self._decay[source]
         self._credit(number, source)
         return self._push(number, site, profit * math.exp(decay * (published - self._reference)))
 
-    def show(self, page: PageId, source: SourceId) -> None:
-        """A second source shows a waiting page; it counts at the next revaluation."""
-        if self._order == "worth":
-            self._credit(self._where[page], source)
+    def show(self, page: PageId, source: SourceId, place: int) -> bool:
+        """One more source shows a waiting page: it stands at a better place now. True if it is the first of its site."""
+        if self._order != "worth":
+            return False
+        row, number = self._row, self._where[page]
+        self._credit(number, source)
+        better = self._place_worth[place] / self._place_worth[int(row.place[number])]
+        row.place[number] = place
+        row.profit[number] *= better
+        return self._push(number, int(row.site[number]), float(row.key[number]) * better)
 
     def take(self, page: PageId) -> int:
         """The page is fetched, or given up: it waits no more. Returns its site."""
         number = self._where.pop(page)
         self._row.key[number] = _GONE
         return int(self._row.site[number])
+
+    def site_of(self, page: PageId) -> int:
+        """Where a waiting page is to be fetched."""
+        return int(self._row.site[self._where[page]])
 
     def head(self, site: int) -> tuple[float, PageId] | None:
         """Key and page of the first of a site."""
@@ -105,11 +117,12 @@ class Frontier:
         if self._order != "worth":
             return []
         self._profit, self._decay = beliefs.page_profit.tolist(), beliefs.profit_decay.tolist()
+        self._place_worth = beliefs.place_worth.tolist()
         self._reference, self._admit = now, admit
         self._compact()
         row = self._row
         of, source = self._shown_by.row[: self._lines], self._shown_by.source[: self._lines]
-        row.profit[:] = _mean_by(of, beliefs.page_profit[source], row.size)
+        row.profit[:] = _mean_by(of, beliefs.page_profit[source], row.size) * beliefs.place_worth[row.place]
         row.decay[:] = _mean_by(of, beliefs.profit_decay[source], row.size)
         row.key[:] = row.profit * np.exp(-row.decay * (now - row.published))
         dropped = [int(page) for page in row.page[row.key < drop]]

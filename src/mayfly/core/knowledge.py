@@ -6,7 +6,8 @@ import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.events import ClicksCounted, NewPage
-from mayfly.core.model import DAY, FloatArray, IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import DAY, Credited, PageId, Seconds, SourceId
+from mayfly.core.place import first_place
 
 FORGET_AFTER: Seconds = 30 * DAY  # pages found longer ago earn nothing that could teach us more
 NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as crawled, at least
@@ -15,13 +16,14 @@ NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as c
 class KnownPage:
     """A page some source has shown."""
 
-    __slots__ = ("fetched_at", "found_at", "published", "sources")
+    __slots__ = ("fetched_at", "found_at", "place", "published", "sources")
 
-    def __init__(self, published: Seconds, found_at: Seconds, source: SourceId) -> None:
+    def __init__(self, published: Seconds, found_at: Seconds, source: SourceId, place: int) -> None:
         self.published = published
         self.found_at = found_at
         self.fetched_at: Seconds | None = None
         self.sources = [source]
+        self.place = place  # stands still once the page is fetched
 
 
 class Knowledge:
@@ -56,17 +58,19 @@ class Knowledge:
         """When the source was crawled last; None before its first crawl."""
         return None if self.source.first[source] else float(self.source.seen[source])
 
-    def add_page(self, new: NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> KnownPage:
+    def add_page(self, new: NewPage, source: SourceId, at: Seconds, since: Seconds | None, shown: int) -> KnownPage:
         """Note a page shown for the first time. Where no date is given it appeared in the middle of the gap."""
         published = new.published
         if published is None:
             published = at if since is None else (since + at) / 2
-        page = self.pages[new.page] = KnownPage(min(published, at), at, source)
+        page = self.pages[new.page] = KnownPage(min(published, at), at, source, first_place(new.rank, shown))
         return page
 
-    def credit(self, clicks: ClicksCounted) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Clicks by source and age: each goes to every source that was seen to link the page."""
+    def credit(self, clicks: ClicksCounted) -> Credited:
+        """Clicks by source: each goes to every source that was seen to link the page."""
         source: list[int] = []
+        place: list[int] = []
+        share: list[float] = []
         age: list[float] = []
         count: list[float] = []
         pages = self.pages
@@ -77,11 +81,15 @@ class Knowledge:
             if known is not None:
                 old = at - known.published
                 old = old if old > 0 else 0.0
-                for one in known.sources:
-                    source.append(one)
-                    age.append(old)
-                    count.append(number)
-        return np.array(source, np.int64), np.array(age, float), np.array(count, float)
+                many = len(known.sources)
+                source += known.sources
+                place += [known.place] * many
+                share += [1 / many] * many
+                age += [old] * many
+                count += [number] * many
+        return Credited(
+            np.array(source, np.int64), np.array(place, np.int64), np.array(share), np.array(age), np.array(count)
+        )
 
     def forget(self, now: Seconds) -> list[PageId]:
         """Pages found too long ago to matter; they come in the order they were found."""

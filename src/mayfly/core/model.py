@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ PageId: TypeAlias = int
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
+PLACES = 24  # classes of places a link may have, see `place.py`
 DAY: Seconds = 86400.0
 HOUR: Seconds = 3600.0
 WEEK: Seconds = 7 * DAY
@@ -40,6 +42,17 @@ class Beliefs(NamedTuple):
     profit_decay: FloatArray  # μ: how fast that profit fades with age, per second
     link_loss: FloatArray  # δ: how fast links leave the source, per second; one we did not see in time is lost
     rhythm: FloatArray  # link rate in the hour ahead, as a multiple of `link_rate`
+    place_worth: FloatArray  # by place (`place.py`), not by source: worth of a page there, as a multiple of P
+
+
+class Credited(NamedTuple):
+    """Clicks by source; those of a page of three sources stand there three times. Parallel columns."""
+
+    source: IntArray
+    place: IntArray  # where the page stood when it was fetched
+    share: FloatArray  # one by the number of sources
+    age: FloatArray  # of the page when it was clicked
+    count: FloatArray
 
 
 class Found(NamedTuple):
@@ -49,8 +62,10 @@ class Found(NamedTuple):
     links: int  # links that were not there at the last crawl
     stayed: int  # links of the last crawl that are still there
     gone: int  # links of the last crawl that are not
+    places: Sequence[int] = ()  # of the new pages
 
 
 def beliefs(link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray) -> Beliefs:
-    """Beliefs in links that stay, and come at an even rate."""
-    return Beliefs(link_rate, page_profit, profit_decay, np.zeros_like(link_rate), np.ones_like(link_rate))
+    """Beliefs in links that stay, come at an even rate, and are worth the same wherever they stand."""
+    flat = np.ones_like(link_rate)
+    return Beliefs(link_rate, page_profit, profit_decay, np.zeros_like(link_rate), flat, np.ones(PLACES))

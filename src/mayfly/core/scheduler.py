@@ -21,6 +21,7 @@ from mayfly.core.knowledge import Knowledge
 from mayfly.core.model import Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
+from mayfly.core.place import next_place
 from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
 
@@ -129,17 +130,20 @@ class Scheduler:
         at, source, new_pages, known_pages, stayed, gone = event
         known = self._known
         since = known.last_crawl(source)
+        shown = stayed + len(new_pages) + len(known_pages)
+        places: list[int] = []
         for new in new_pages:
             if new.page in known.pages:
                 continue
-            page = known.add_page(new, source, at, since)
+            page = known.add_page(new, source, at, since, shown)
+            places.append(page.place)
             site = self._site_of(new.site, source)
-            if self._frontier.add(new.page, site, page.published, at, source) and self._gate.free[site]:
+            if self._frontier.add(new.page, site, page.published, at, source, page.place) and self._gate.free[site]:
                 self._offer_page(site)
             if self._feedback == "all":
-                self._estimator.exposed(source, at - page.published, at)
+                self._estimator.exposed(source, page.place, 1.0, at - page.published, at)
         again = sum(self._shown_again(number, source, at) for number in known_pages)
-        found = Found(len(new_pages), len(new_pages) + again, stayed, gone)
+        found = Found(len(new_pages), len(new_pages) + again, stayed, gone, places)
         self._estimator.crawled(source, at, since, found)
         row = known.source
         row.seen[source] = at
@@ -153,10 +157,12 @@ class Scheduler:
         if page is None or source in page.sources:
             return False
         page.sources.append(source)
-        if number in self._frontier:
-            self._frontier.show(number, source)
+        if page.fetched_at is None:
+            page.place = next_place(page.place)
+        if number in self._frontier and self._frontier.show(number, source, page.place):
+            self._offer_page(self._frontier.site_of(number))
         if page.fetched_at is not None or self._feedback == "all":
-            self._estimator.exposed(source, at - page.published, at)
+            self._estimator.exposed(source, page.place, 0.0, at - page.published, at)
         return True
 
     def _page_fetched(self, event: PageFetched) -> None:
@@ -166,7 +172,7 @@ class Scheduler:
         if self._feedback == "fetched":
             age = max(at - page.published, 0.0)
             for source in page.sources:
-                self._estimator.exposed(source, age, at)
+                self._estimator.exposed(source, page.place, 1 / len(page.sources), age, at)
         self._landed(Fetch("page", number), at)
 
     def _fetch_failed(self, event: FetchFailed) -> None:
@@ -176,11 +182,11 @@ class Scheduler:
             heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch.id))
         elif retry_at is not None and fetch.id in self._known.pages:
             page = self._known.pages[fetch.id]
-            self._frontier.add(fetch.id, self._in_flight[fetch], page.published, page.found_at, page.sources[0])
+            self._frontier.add(fetch.id, self._in_flight[fetch], page.published, page.found_at, page.sources[0], page.place)
         self._landed(fetch, at)
 
     def _clicks_counted(self, event: ClicksCounted) -> None:
-        self._estimator.counted(event.at, *self._known.credit(event))
+        self._estimator.counted(event.at, self._known.credit(event))
 
     def _landed(self, fetch: Fetch, at: Seconds) -> None:
         """A fetch is over, well or not: its site rests from now."""

@@ -214,8 +214,9 @@ class _World:
         order = np.lexsort((np.arange(len(trace.added)), _place(trace), trace.added, trace.link_source))
         bounds = np.searchsorted(trace.link_source[order], np.arange(len(trace.source_ids) + 1))
         page, added, removed = (column[order] for column in (trace.link_page, trace.added, trace.removed))
+        rank = trace.rank[order] if trace.rank is not None else None
         self._links = [
-            (page[a:b].tolist(), added[a:b].tolist(), removed[a:b].tolist())
+            (page[a:b].tolist(), added[a:b].tolist(), removed[a:b].tolist(), [] if rank is None else rank[a:b].tolist())
             for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
         ]
         self._read = [0] * len(trace.source_ids)  # links of each source up to here were there at a crawl, or were missed
@@ -247,7 +248,7 @@ class _World:
         return ClicksCounted(now, page[rows], at[rows], count[rows])
 
     def _crawl(self, source: SourceId, now: Seconds) -> SourceCrawled:
-        pages, added, removed = self._links[source]
+        pages, added, removed, ranks = self._links[source]
         first = place = self._read[source]
         while place < len(added) and added[place] <= now:
             place += 1
@@ -270,9 +271,8 @@ class _World:
                     known[page] = 1
                     self.shown[page] = now
                     self._late.append(page)
-                    new.append(
-                        NewPage(page, sites[page] if sites else None, self._published[page] if dated else None)
-                    )
+                    site, published = sites[page] if sites else None, self._published[page] if dated else None
+                    new.append(NewPage(page, site, published, ranks[link] if ranks else None))
         return SourceCrawled(now, source, new, again, stayed, before - stayed)
 
     def _earlier(self, pages: list[PageId]) -> FloatArray:

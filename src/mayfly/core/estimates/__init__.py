@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from mayfly.core.estimates.bayes import Bayes
 from mayfly.core.estimates.paper import Paper
-from mayfly.core.model import Beliefs, FloatArray, Found, IntArray, Seconds, SourceId
+from mayfly.core.model import Beliefs, Credited, Found, Seconds, SourceId
 
 Feedback: TypeAlias = Literal["fetched", "all", "none"]
 
@@ -28,11 +28,15 @@ class Estimator(Protocol):
         `since` is None at the first crawl: what it shows may be of any age and says nothing of the rate.
         """
 
-    def exposed(self, source: SourceId, age: Seconds, at: Seconds) -> None:
-        """From `at` on, when it is `age` old, the clicks of one more page of this source can be seen."""
+    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
+        """From `at` on, when it is `age` old, the clicks of one more page of this source can be seen.
 
-    def counted(self, at: Seconds, source: IntArray, age: FloatArray, count: FloatArray) -> None:
-        """All clicks before `at`, by source and age of the page; a page of three sources is told three times."""
+        A page of three sources is told three times, each with a share of a third; with none where it was fetched
+        before this source showed it.
+        """
+
+    def counted(self, at: Seconds, clicks: Credited) -> None:
+        """All clicks before `at` that were not told yet."""
 
     def beliefs(self, now: Seconds) -> Beliefs:
         """The best guess so far; the running mean of all sources where nothing else is known."""

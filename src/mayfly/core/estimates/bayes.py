@@ -17,7 +17,7 @@ import numpy as np
 from mayfly.core.columns import Columns
 from mayfly.core.estimates.decay import FIRST_GUESS, Decay
 from mayfly.core.estimates.rhythm import Rhythm
-from mayfly.core.model import DAY, Beliefs, FloatArray, Found, IntArray, PerSecond, Seconds, SourceId
+from mayfly.core.model import DAY, PLACES, Beliefs, Credited, FloatArray, Found, PerSecond, Seconds, SourceId
 
 _FIRST_RATE: PerSecond = 1 / DAY  # before any source was crawled twice; all get the same, so it only sets a scale
 _FIRST_PROFIT = 1.0
@@ -38,6 +38,11 @@ class Bayes:
         rhythm: bool = True,
         loss_share: float = 1.0,
         surprise: float = 0.1,
+        places: bool = True,
+        place_trust: float = 50.0,
+        hope: float = 0.5,
+        crowd: float = 10.0,
+        host_trust: float = 5.0,
     ) -> None:
         self._feedback = feedback
         self._rate_half_life = rate_half_life
@@ -48,6 +53,11 @@ class Bayes:
         self._use_rhythm = rhythm
         self._loss_share = loss_share
         self._surprise = surprise
+        self._hope = hope
+        self._use_places = places
+        self._place_trust = place_trust
+        self._crowd = crowd
+        self._host_trust = host_trust
         self._hosts = 0
         self._source = Columns(host=0, gone=0.0, at_risk=0.0, found=0.0, listed=0.0, watched=0.0, clicks=0.0, exposure=0.0, live=0.0)
         self._decay_of: FloatArray = np.zeros(0)  # by host, as of the last push
@@ -55,7 +65,11 @@ class Bayes:
         self._decay = Decay()
         self._mean_rate = _FIRST_RATE
         self._counted_until: Seconds | None = None
-        self._pending: list[tuple[SourceId, Seconds, Seconds]] = []  # pages exposed since the last push
+        self._places = Columns(clicks=0.0, exposure=0.0, live=0.0, found=0.0)
+        self._places.grow(PLACES)
+        self._place_worth = np.ones(PLACES)
+        self._profit: FloatArray = np.zeros(0)
+        self._pending: list[tuple[SourceId, int, float, Seconds, Seconds]] = []  # pages exposed since the last push
 
     def added(self, source: SourceId, host: int) -> None:
         self._source.grow(source + 1)
@@ -87,12 +101,15 @@ class Bayes:
         row.found[source] = before * keep + weight * found.new
         row.listed[source] = row.listed[source] * keep + weight * found.links
         row.watched[source] = watched * keep + weight * span
+        for place in found.places:
+            self._places.found[place] += 1
 
-    def exposed(self, source: SourceId, age: Seconds, at: Seconds) -> None:
+    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
         if self._feedback != "none":
-            self._pending.append((source, age, at))
+            self._pending.append((source, place, share, age, at))
 
-    def counted(self, at: Seconds, source: IntArray, age: FloatArray, count: FloatArray) -> None:
+    def counted(self, at: Seconds, clicks: Credited) -> None:
+        source, place, share, age, count = clicks
         row = self._source
         host = row.host[source]
         if self._counted_until is not None:
@@ -101,7 +118,9 @@ class Bayes:
         self._expose_pending(at)
         row.clicks += np.bincount(source, count, row.size)
         self._decay.count(host, age, count)
+        self._places.clicks += np.bincount(place, count * share, PLACES)
         self._decay_of = self._decay.fit()
+        self._fit_places()
 
     def beliefs(self, now: Seconds) -> Beliefs:
         row = self._source
@@ -110,8 +129,8 @@ class Bayes:
             self._rhythm.refit()
             rhythm = self._rhythm.ahead(row.host, now)
         rate = self._lean(row.found + self._twin_share * (row.listed - row.found), row.watched, self._rate_trust)
-        profit = self._lean_profit()
-        return Beliefs(rate, profit, self._decay_of[row.host], self._losses() * self._loss_share, rhythm)
+        profit = self._profit = self._lean_profit()
+        return Beliefs(rate, profit, self._decay_of[row.host], self._losses() * self._loss_share, rhythm, self._place_worth)
 
     def _count_loss(self, source: SourceId, gap: Seconds, found: Found) -> PerSecond:
         """Learn how fast links leave: those that went did so at the expected moment of the gap."""
@@ -127,6 +146,16 @@ class Bayes:
         row = self._source
         return np.asarray((row.gone + 1.0) / (row.at_risk + _FIRST_LIFE))
 
+    def _fit_places(self) -> None:
+        """What each place is worth: clicks seen by clicks expected of its sources, one for the mean page found."""
+        if not self._use_places:
+            return
+        place, trust = self._places, self._place_trust
+        worth = (place.clicks + trust) / (place.exposure + trust)
+        found = float(place.found.sum())
+        mean = float(place.found @ worth) / found if found else 1.0
+        self._place_worth = worth / mean
+
     def _lean(self, events: FloatArray, exposure: FloatArray, trust: float) -> FloatArray:
         """Rates leaning on their host's mean, which leans on the mean of all."""
         host = self._source.host
@@ -141,10 +170,12 @@ class Bayes:
     def _lean_profit(self) -> FloatArray:
         row, trust = self._source, self._profit_trust
         mean = (float(row.clicks.sum()) + _FIRST_PROFIT) / (float(row.exposure.sum()) + 1.0)
-        of_host = (np.bincount(row.host, row.clicks, self._hosts) + trust * mean) / (
-            np.bincount(row.host, row.exposure, self._hosts) + trust
+        htrust = self._host_trust
+        of_host = (np.bincount(row.host, row.clicks, self._hosts) + htrust * mean) / (
+            np.bincount(row.host, row.exposure, self._hosts) + htrust
         )
-        return np.asarray((row.clicks + trust * of_host[row.host]) / (row.exposure + trust))
+        P = np.asarray((row.clicks + trust * of_host[row.host]) / (row.exposure + trust))
+        return P + self._hope * np.sqrt(self._crowd * P / (row.exposure + trust))
 
     def _advance(self, seconds: Seconds) -> None:
         """Let time pass up to a push: live pages give, old evidence fades."""
@@ -155,11 +186,17 @@ class Bayes:
         row.live *= left
         row.clicks *= forget
         self._decay.advance(seconds, forget)
+        place = self._places
+        left = float(np.exp(-self._decay_of.mean() * seconds))
+        place.exposure[:] = place.exposure * forget + place.live * (1 - left)
+        place.live *= left
+        place.clicks *= forget
+        place.found *= forget
 
     def _expose_pending(self, until: Seconds) -> None:
         if not self._pending:
             return
-        source, age, at = (np.array(column) for column in zip(*self._pending, strict=True))
+        source, place, share, age, at = (np.array(column) for column in zip(*self._pending, strict=True))
         self._pending.clear()
         row = self._source
         host = row.host[source]
@@ -167,8 +204,13 @@ class Bayes:
         age = age + (until - at)
         decay = self._decay_of[host]
         left = np.exp(-decay * age)
-        row.live += np.bincount(source, left, row.size)
-        row.exposure += np.bincount(source, np.exp(-decay * seen_from) - left, row.size)
+        seen = np.exp(-decay * seen_from) - left
+        worth = self._place_worth[place] if self._use_places else np.ones(len(place))
+        row.live += np.bincount(source, worth * left, row.size)
+        row.exposure += np.bincount(source, worth * seen, row.size)
+        expected = share * (self._profit[source] if len(self._profit) == row.size else 1.0)
+        self._places.live += np.bincount(place, expected * left, PLACES)
+        self._places.exposure += np.bincount(place, expected * seen, PLACES)
         self._decay.expose(host, seen_from, age)
 
 

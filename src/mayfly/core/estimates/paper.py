@@ -14,7 +14,7 @@ import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.estimates.fit import fit_decay
-from mayfly.core.model import DAY, WEEK, Beliefs, FloatArray, Found, IntArray, Seconds, SourceId
+from mayfly.core.model import DAY, PLACES, WEEK, Beliefs, Credited, Found, Seconds, SourceId
 
 _QUIET = 0.5  # links counted where the last T crawls found none
 
@@ -54,20 +54,21 @@ class Paper:
         row.found[source, place] = found.new
         row.crawls[source] += 1
 
-    def exposed(self, source: SourceId, age: Seconds, at: Seconds) -> None:
+    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
         self._source.pages[source] += 1
         self._oldest.setdefault(source, at - age)
 
-    def counted(self, at: Seconds, source: IntArray, age: FloatArray, count: FloatArray) -> None:
+    def counted(self, at: Seconds, clicks: Credited) -> None:
+        source, _, _, age, count = clicks
         row = self._source
         row.clicks += np.bincount(source, count, row.size)
         if not self._fit:
             return
         place = np.minimum(age // self._bin_width, self._bins - 1).astype(int)
         touched: dict[SourceId, dict[int, float]] = {}
-        for number, bin_, clicks in zip(source.tolist(), place.tolist(), count.tolist(), strict=True):
+        for number, bin_, more in zip(source.tolist(), place.tolist(), count.tolist(), strict=True):
             histogram = self._histogram.setdefault(number, {})
-            histogram[bin_] = histogram.get(bin_, 0.0) + clicks
+            histogram[bin_] = histogram.get(bin_, 0.0) + more
             touched[number] = histogram
         if touched:
             self._refit(at, touched)
@@ -82,7 +83,7 @@ class Paper:
         seen = (row.clicks > 0) & (row.pages > 0)
         mean_clicks = row.clicks / np.maximum(row.pages, 1.0)
         profit = np.where(seen, row.profit if self._fit else mean_clicks, self._default_profit)
-        return Beliefs(rate, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size))
+        return Beliefs(rate, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size), np.ones(PLACES))
 
     def _refit(self, now: Seconds, touched: dict[SourceId, dict[int, float]]) -> None:
         """Algorithm 2 for the sources with new clicks, each from its last fit."""
