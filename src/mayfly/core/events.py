@@ -10,13 +10,12 @@ from typing import NamedTuple, TypeAlias
 from mayfly.core.model import Fetch, FloatArray, IntArray, PageId, Seconds, SourceId
 
 
-class SourceAdded(NamedTuple):
-    """A source to crawl from now on. Sources are numbered 0, 1, 2, … in the order of these events."""
+class SourcesAdded(NamedTuple):
+    """Sources to crawl from now on. They are numbered 0, 1, 2, … in the order they are told."""
 
     at: Seconds
-    source: SourceId
-    host: str  # rhythm and decay are learned by host
-    site: str  # the politeness key
+    hosts: Sequence[str]  # rhythm and decay are learned by host
+    sites: Sequence[str]  # the politeness keys
 
 
 class NewPage(NamedTuple):
@@ -60,7 +59,7 @@ class ClicksCounted(NamedTuple):
     at: Seconds
     page: IntArray
     clicked_at: FloatArray
-    count: FloatArray
+    number: FloatArray
 
 
-Event: TypeAlias = SourceAdded | SourceCrawled | PageFetched | FetchFailed | ClicksCounted
+Event: TypeAlias = SourcesAdded | SourceCrawled | PageFetched | FetchFailed | ClicksCounted

@@ -1,9 +1,10 @@
 """Known pages that wait for their fetch, by site, best first.
 
-Rows are columns; each site has a heap of (-key, row). A key is the time a page was found (newest first, or
-oldest first with its sign turned) or, under a policy that values pages, its worth at the time of the last revaluation:
-all pages fade, but their order hardly moves between two revaluations. Rows taken or given a new key leave their old entry behind, which no longer
-matches and is passed over. Pages worth too little to be fetched soon stay out of the heaps until the next revaluation.
+Rows are columns; each site has a heap of (-key, row). A key is the time a page was found (newest first, or oldest first
+with its sign turned) or, under a policy that values pages, its worth at the time of the last revaluation: all pages
+fade, but their order hardly moves between two revaluations. Rows taken or given a new key leave their old entry behind,
+which no longer matches and is passed over. Pages worth too little to be fetched soon stay out of the heaps until the
+next revaluation.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Frontier:
         self._heaps: list[list[tuple[float, int]]] = []
         self._where: dict[PageId, int] = {}
         self._reference: Seconds = 0.0  # values in keys are as of this moment
-        self._admit = 0.0  # pages worth less stay out of the heaps
+        self._admit = _GONE  # pages worth less stay out of the heaps
         self._profit: list[float] = []
         self._place_worth: list[float] = []
         self._decay: list[float] = []
@@ -68,7 +69,7 @@ class Frontier:
         return self._push(number, site, profit * math.exp(decay * (published - self._reference)))
 
     def show(self, page: PageId, source: SourceId, place: int) -> bool:
-        """One more source shows a waiting page: it stands at a better place now. True if it is the first of its site."""
+        """One more source shows a waiting page, so its place is another. True if it is now the first of its site."""
         if self._order != "worth":
             return False
         row, number = self._row, self._where[page]

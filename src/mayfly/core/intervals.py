@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mayfly.core.curves import g_inverse, reserve_ratio
-from mayfly.core.model import Beliefs, FloatArray, PerSecond
+from mayfly.core.model import Beliefs, FloatArray, IntArray, PerSecond
 
 _SAMPLE = 4096
 _SMALLEST_DECAY = 1e-15  # per second: profit that never fades, as the limit of profit that hardly does
@@ -64,7 +64,7 @@ def exact_plan(beliefs: Beliefs, budget: PerSecond) -> Plan:
     if not len(open_):
         return _plan_of(beliefs, np.inf, np.zeros(len(rate)), 0.0)
 
-    def spend(price: float, among: FloatArray) -> float:
+    def spend(price: float, among: IntArray) -> float:
         some = among[edge[among] > price]
         return float(np.sum(rate[some]) + np.sum(decay[some] / g_inverse(price / worth[some])))
 
@@ -98,7 +98,7 @@ def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True) -> P
         return _plan_of(beliefs, np.inf, np.zeros(len(rate)), 0.0)
     cost = rate if page_cost else np.zeros_like(rate)
 
-    def spend(price: float, among: FloatArray) -> float:
+    def spend(price: float, among: IntArray) -> float:
         some = among[most[among] > price]
         return float(np.sum(cost[some]) + np.sum(decay[some] / g_inverse(price / most[some])))
 
@@ -159,7 +159,7 @@ def _plan_of(
 
 
 def _search(
-    spend: Callable[[float, FloatArray], float], budget: PerSecond, among: FloatArray, top: float
+    spend: Callable[[float, IntArray], float], budget: PerSecond, among: IntArray, top: float
 ) -> tuple[float, float]:
     """A narrow bracket of the price at which `spend` falls to the budget: (too cheap, affordable).
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.events import ClicksCounted, NewPage
-from mayfly.core.model import DAY, Credited, PageId, Seconds, SourceId
+from mayfly.core.model import DAY, Credited, IntArray, PageId, Seconds, SourceId
 from mayfly.core.place import first_place
 
 FORGET_AFTER: Seconds = 30 * DAY  # pages found longer ago earn nothing that could teach us more
@@ -41,14 +43,14 @@ class Knowledge:
         """How many sites are known."""
         return len(self._sites)
 
-    def add_source(self, source: SourceId, host: str, site: str, at: Seconds) -> None:
-        """Note a new source; the order in which new sources are first crawled is drawn here."""
-        if source != self.source.size:
-            raise ValueError(f"sources are numbered in order: expected {self.source.size}, got {source}")
-        self.source.grow(source + 1)
-        self.source.seen[source] = at - NEVER * (1 + self._rng.random())
-        self.source.host[source] = self._hosts.setdefault(host, len(self._hosts))
-        self.source.site[source] = self.site(site)
+    def add_sources(self, hosts: Sequence[str], sites: Sequence[str], at: Seconds) -> IntArray:
+        """Note new sources and return their host numbers; the order in which they are first crawled is drawn here."""
+        row, first = self.source, self.source.size
+        row.grow(first + len(hosts))
+        row.seen[first:] = at - NEVER * (1 + self._rng.random(len(hosts)))
+        row.host[first:] = [self._hosts.setdefault(host, len(self._hosts)) for host in hosts]
+        row.site[first:] = [self.site(site) for site in sites]
+        return row.host[first:]
 
     def site(self, name: str) -> int:
         """The number of a site."""
@@ -75,7 +77,7 @@ class Knowledge:
         count: list[float] = []
         pages = self.pages
         for page, at, number in zip(
-            clicks.page.tolist(), clicks.clicked_at.tolist(), clicks.count.tolist(), strict=True
+            clicks.page.tolist(), clicks.clicked_at.tolist(), clicks.number.tolist(), strict=True
         ):
             known = pages.get(page)
             if known is not None:

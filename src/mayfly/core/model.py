@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ Seconds: TypeAlias = float  # instants (Unix time) and durations
 PerSecond: TypeAlias = float
 SourceId: TypeAlias = int  # sources are numbered 0, 1, 2, … in the order they were added
 PageId: TypeAlias = int
-FloatArray: TypeAlias = NDArray[np.float64]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 PLACES = 24  # classes of places a link may have, see `place.py`
 DAY: Seconds = 86400.0
@@ -52,7 +53,7 @@ class Credited(NamedTuple):
     place: IntArray  # where the page stood when it was fetched
     share: FloatArray  # one by the number of sources
     age: FloatArray  # of the page when it was clicked
-    count: FloatArray
+    number: FloatArray
 
 
 class Found(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mayfly.core.model import WEEK, FloatArray, IntArray, Seconds
+from mayfly.core.model import WEEK, BoolArray, FloatArray, IntArray, Seconds
 
 
 class Interest(NamedTuple):
@@ -18,7 +18,7 @@ class Interest(NamedTuple):
 
     page: IntArray
     at: FloatArray
-    count: FloatArray
+    number: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Quality:
 def profits(fetched: FloatArray, interest: Interest) -> FloatArray:
     """Profit of each page: its clicks at or after its fetch (`inf`: never fetched)."""
     kept = interest.at >= fetched[interest.page]
-    return np.bincount(interest.page[kept], interest.count[kept], len(fetched))
+    return np.bincount(interest.page[kept], interest.number[kept], len(fetched)).astype(float)
 
 
 def dynamic_quality(profit: FloatArray, fetched: FloatArray, times: FloatArray, width: Seconds) -> FloatArray:
@@ -74,7 +74,7 @@ def judge(
     begin, end = window
     length = end - begin
     profit = profits(fetched, interest)
-    bound = np.bincount(interest.page, interest.count, len(published))
+    bound = np.bincount(interest.page, interest.number, len(published)).astype(float)
     inside = (published >= begin) & (published < end)
     counted = inside & (fetched >= begin) & (fetched < end)
     whole = float(bound[inside].sum())
@@ -85,7 +85,7 @@ def judge(
     if dropped is not None:
         given_up[dropped] = True
 
-    def missed(pages: FloatArray, lost: FloatArray) -> Missed:
+    def missed(pages: BoolArray, lost: FloatArray) -> Missed:
         some = pages & (lost > 0)
         return Missed(int(some.sum()), float(lost[some].sum()) / whole if whole else 0.0)
 

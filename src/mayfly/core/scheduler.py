@@ -15,16 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mayfly.core.estimates import Estimator, Feedback
-from mayfly.core.events import ClicksCounted, Event, FetchFailed, PageFetched, SourceAdded, SourceCrawled
+from mayfly.core.events import ClicksCounted, Event, FetchFailed, PageFetched, SourceCrawled, SourcesAdded
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge
-from mayfly.core.model import Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.model import DAY, Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.place import next_place
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
-from mayfly.core.place import next_place
 from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
 
+STARVED: Seconds = DAY  # a source seen later than this needs no probe
 _NO_SITE = "*"  # all pages and sources share one queue while the gate stands open
 
 
@@ -71,7 +72,7 @@ class Scheduler:
         self.dropped: set[PageId] = set()
         self.beliefs: Beliefs | None = None
         self._observers = {
-            SourceAdded: self._source_added,
+            SourcesAdded: self._sources_added,
             SourceCrawled: self._source_crawled,
             PageFetched: self._page_fetched,
             FetchFailed: self._fetch_failed,
@@ -100,7 +101,7 @@ class Scheduler:
             self._offer(site)
         if self._fetches >= self._round_ends or (self._retries and self._retries[0][0] <= now):
             self._begin_round(now)
-        fetch = self._due_probe() or self._choose(now)
+        fetch = self._due_probe(now) or self._choose(now)
         if isinstance(fetch, Fetch):
             self._fetches += 1
         return fetch
@@ -120,11 +121,10 @@ class Scheduler:
 
     # What happened
 
-    def _source_added(self, event: SourceAdded) -> None:
-        site = _NO_SITE if self._gate.stands_open else event.site
-        self._known.add_source(event.source, event.host, site, event.at)
-        self._estimator.added(event.source, int(self._known.source.host[event.source]))
-        self._replan_at = -np.inf  # it has no key yet
+    def _sources_added(self, event: SourcesAdded) -> None:
+        sites = [_NO_SITE] * len(event.sites) if self._gate.stands_open else event.sites
+        self._estimator.added(self._known.add_sources(event.hosts, sites, event.at))
+        self._replan_at = -np.inf  # they have no keys yet
 
     def _source_crawled(self, event: SourceCrawled) -> None:
         at, source, new_pages, known_pages, stayed, gone = event
@@ -182,7 +182,9 @@ class Scheduler:
             heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch.id))
         elif retry_at is not None and fetch.id in self._known.pages:
             page = self._known.pages[fetch.id]
-            self._frontier.add(fetch.id, self._in_flight[fetch], page.published, page.found_at, page.sources[0], page.place)
+            self._frontier.add(
+                fetch.id, self._in_flight[fetch], page.published, page.found_at, page.sources[0], page.place
+            )
         self._landed(fetch, at)
 
     def _clicks_counted(self, event: ClicksCounted) -> None:
@@ -213,17 +215,18 @@ class Scheduler:
         # Nobody is due: a key below zero says in how many seconds its source will be.
         return Wait(min(self._gate.next_free, np.inf if key is None else now - key))
 
-    def _due_probe(self) -> Fetch | None:
-        """The source longest unseen, if the probe share has earned it a fetch."""
+    def _due_probe(self, now: Seconds) -> Fetch | None:
+        """The source longest unseen, if the probe share has earned it a fetch and it has starved for a day."""
         self._probes += self._probe
         if self._probes < 1:
             return None
-        row = self._known.source
-        allowed = self._gate.free[row.site] & ~row.busy
-        if not allowed.any():
-            return None
         self._probes -= 1
-        return self._take_source(int(np.where(allowed, row.seen, np.inf).argmin()))
+        row = self._known.source
+        if not row.size:
+            return None
+        waiting = np.where(self._gate.free[row.site] & ~row.busy, row.seen, np.inf)
+        source = int(waiting.argmin())
+        return self._take_source(source) if waiting[source] < now - STARVED else None
 
     def _best_page(self) -> PageId | None:
         heads, free = self._page_heads, self._gate.free

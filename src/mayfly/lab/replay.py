@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from mayfly.core.estimates import ESTIMATORS, Estimator, Feedback
-from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceAdded, SourceCrawled
-from mayfly.core.model import DAY, Fetch, FloatArray, PageId, PerSecond, Seconds, SourceId
+from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceCrawled, SourcesAdded
+from mayfly.core.model import DAY, BoolArray, Fetch, FloatArray, IntArray, PageId, PerSecond, Seconds, SourceId
 from mayfly.core.policies import POLICIES, Policy
 from mayfly.core.politeness import Gate
 from mayfly.core.quality import Interest, Quality, judge
@@ -54,11 +54,11 @@ class Run:
     settings: Settings
     trace: Trace
     at: FloatArray  # of each fetch, in order
-    is_page: FloatArray
-    id: FloatArray  # row number of the source or page
+    is_page: BoolArray
+    id: IntArray  # row number of the source or page
     shown: FloatArray  # when a crawl first showed each page; inf: never
     fetched: FloatArray  # when each page was fetched; inf: never
-    dropped: FloatArray  # pages given up
+    dropped: IntArray  # pages given up
     prices: list[tuple[Seconds, float]]
     wall_seconds: float
 
@@ -76,10 +76,9 @@ class Run:
 def replay(trace: Trace, settings: Settings, progress: Callable[[float], None] | None = None) -> Run:
     """Run a policy on a trace. `progress` is told the share done, now and then."""
     began = time.perf_counter()
-    policy, scheduler = _scheduler(settings)
+    scheduler = _scheduler(settings)
     world = _World(trace, settings)
-    for source, host in enumerate(trace.hosts):
-        scheduler.observe(SourceAdded(trace.start, source, host, host))
+    scheduler.observe(SourcesAdded(trace.start, trace.hosts, trace.hosts))
     actions: list[tuple[Seconds, Fetch]] = []
     prices: list[tuple[Seconds, float]] = []
     slots = _slots(trace, settings.budget)
@@ -173,13 +172,13 @@ def report(run: Run, window: tuple[Seconds, Seconds] | None = None) -> tuple[dic
     return figures, quality
 
 
-def _scheduler(settings: Settings) -> tuple[Policy, Scheduler]:
+def _scheduler(settings: Settings) -> Scheduler:
     policy: Policy = POLICIES[settings.policy](**settings.policy_options)
     options: dict[str, Any] = {"feedback": settings.feedback, **settings.estimator_options}
     if settings.estimator == "paper":
         options |= {"history": settings.history, "bin_width": settings.bin, "fit": policy.fits_profit}
     estimator: Estimator = ESTIMATORS[settings.estimator](**options)
-    scheduler = Scheduler(
+    return Scheduler(
         policy,
         estimator,
         settings.budget,
@@ -189,7 +188,6 @@ def _scheduler(settings: Settings) -> tuple[Policy, Scheduler]:
         feedback=settings.feedback,
         seed=settings.seed,
     )
-    return policy, scheduler
 
 
 def _slots(trace: Trace, budget: PerSecond) -> int:
@@ -219,13 +217,15 @@ class _World:
             (page[a:b].tolist(), added[a:b].tolist(), removed[a:b].tolist(), [] if rank is None else rank[a:b].tolist())
             for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
         ]
-        self._read = [0] * len(trace.source_ids)  # links of each source up to here were there at a crawl, or were missed
-        self._showing: list[list[Seconds]] = [[] for _ in trace.source_ids]  # when the links of the last crawl will leave
+        self._read = [0] * len(
+            trace.source_ids
+        )  # links of each source up to here were there at a crawl, or were missed
+        self._showing: list[list[Seconds]] = [[] for _ in trace.source_ids]  # when links last shown will leave
         self._known = bytearray(len(trace.page_ids))
         self._end = trace.end
         self._pushed = 0
         self._late: list[PageId] = []  # pages shown since the last push
-        self._clicks_of: tuple[FloatArray, FloatArray] | None = None
+        self._clicks_of: tuple[IntArray, IntArray] | None = None
 
     def answer(self, fetch: Fetch, now: Seconds) -> SourceCrawled | PageFetched:
         """Carry out a fetch; it takes effect at once."""
@@ -272,10 +272,12 @@ class _World:
                     self.shown[page] = now
                     self._late.append(page)
                     site, published = sites[page] if sites else None, self._published[page] if dated else None
-                    new.append(NewPage(page, site, published, ranks[link] if ranks else None))
+                    new.append(
+                        NewPage(page, site, published, rank if ranks and (rank := ranks[link]) < np.inf else None)
+                    )
         return SourceCrawled(now, source, new, again, stayed, before - stayed)
 
-    def _earlier(self, pages: list[PageId]) -> FloatArray:
+    def _earlier(self, pages: list[PageId]) -> IntArray:
         """Rows of the clicks of these pages before the last push."""
         if self._clicks_of is None:
             order = np.argsort(self._interest.page, kind="stable")

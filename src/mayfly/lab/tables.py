@@ -116,10 +116,10 @@ def _cell(value: Any) -> str:
 
 
 def _read_csv(path: Path) -> Table:
-    opened = gzip.open(path, "rt", newline="", encoding="utf-8") if path.suffix == ".gz" else path.open(newline="")
+    opener = gzip.open if path.suffix == ".gz" else open
     rows: list[list[str]] = []
     try:
-        with opened as file:
+        with opener(path, "rt", newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
             header = next(reader, [])
             rows.extend(reader)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mayfly.core.model import FloatArray, IntArray, PerSecond, Seconds
+from mayfly.core.model import BoolArray, FloatArray, IntArray, PerSecond, Seconds
 from mayfly.core.quality import Interest
 from mayfly.errors import TraceError, UsageError
 from mayfly.lab.tables import Table, find_table, read_table, write_table
@@ -151,7 +151,7 @@ def write_trace(trace: Trace, folder: Path, suffix: str = ".csv.gz") -> None:
     for name, interest in (("clicks", trace.clicks), ("shows", trace.shows)):
         if interest is not None:
             page = [trace.page_ids[number] for number in interest.page.tolist()]
-            count = interest.count.astype(int).tolist()
+            count = interest.number.astype(int).tolist()
             write_table(folder, name, {"page": page, "at": interest.at.tolist(), "count": count}, suffix)
     about = {**trace.about, "name": trace.name, "start": trace.start, "end": trace.end}
     (folder / "trace.json").write_text(json.dumps(about, indent=1) + "\n")
@@ -188,6 +188,6 @@ def _read_interest(table: Table, page_rows: dict[str, int], published: FloatArra
     return Interest(page[order], at[order], count[order])
 
 
-def _of_pages(interest: Interest, pages: FloatArray, number: IntArray) -> Interest:
+def _of_pages(interest: Interest, pages: BoolArray, number: IntArray) -> Interest:
     kept = pages[interest.page]
-    return Interest(number[interest.page[kept]], interest.at[kept], interest.count[kept])
+    return Interest(number[interest.page[kept]], interest.at[kept], interest.number[kept])

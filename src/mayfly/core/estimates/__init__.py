@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from mayfly.core.estimates.bayes import Bayes
 from mayfly.core.estimates.paper import Paper
-from mayfly.core.model import Beliefs, Credited, Found, Seconds, SourceId
+from mayfly.core.model import Beliefs, Credited, Found, IntArray, Seconds, SourceId
 
 Feedback: TypeAlias = Literal["fetched", "all", "none"]
 
@@ -19,8 +19,8 @@ Feedback: TypeAlias = Literal["fetched", "all", "none"]
 class Estimator(Protocol):
     """Learns the columns of `Beliefs` from what happens. Cheap to update, safe to read at any time."""
 
-    def added(self, source: SourceId, host: int) -> None:
-        """A source exists from now on. Hosts are numbered from 0."""
+    def added(self, host: IntArray) -> None:
+        """More sources exist from now on, one for each of these host numbers."""
 
     def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
         """What a crawl found that was not there at `since`, the last one.

@@ -35,9 +35,9 @@ class Decay:
         host = self._host
         left = np.exp(-CANDIDATES * seconds).astype(np.float32)
         host.exposure[:] = host.exposure * forget + host.live * (1 - left)
-        host.live *= left
-        host.clicks *= forget
-        host.ages *= forget
+        host.live[:] *= left
+        host.clicks[:] *= forget
+        host.ages[:] *= forget
 
     def expose(self, host: IntArray, seen_from: FloatArray, age: FloatArray) -> None:
         """Pages now of `age` whose clicks have been seen since they were `seen_from` old."""
@@ -48,8 +48,8 @@ class Decay:
 
     def count(self, host: IntArray, age: FloatArray, count: FloatArray) -> None:
         """Clicks by host and age of the page."""
-        self._host.clicks += np.bincount(host, count, self._host.size)
-        self._host.ages += np.bincount(host, count * age, self._host.size)
+        self._host.clicks[:] += np.bincount(host, count, self._host.size)
+        self._host.ages[:] += np.bincount(host, count * age, self._host.size)
 
     def fit(self) -> FloatArray:
         """μ of each host: the likeliest candidate, between its neighbours, leaning on all hosts."""
@@ -75,4 +75,4 @@ def _best(like: FloatArray) -> FloatArray:
     shift = np.where(bend < 0, (left - right) / (2 * np.where(bend < 0, bend, -1.0)), 0.0)
     step = np.log(CANDIDATES[1] / CANDIDATES[0])
     best = CANDIDATES[peak] * np.exp(np.clip(shift, -1, 1) * step)
-    return best if like.ndim == 2 else best[0]
+    return np.asarray(best if like.ndim == 2 else best[0])

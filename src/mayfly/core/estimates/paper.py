@@ -14,7 +14,7 @@ import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.estimates.fit import fit_decay
-from mayfly.core.model import DAY, PLACES, WEEK, Beliefs, Credited, Found, Seconds, SourceId
+from mayfly.core.model import DAY, PLACES, WEEK, Beliefs, Credited, Found, IntArray, Seconds, SourceId
 
 _QUIET = 0.5  # links counted where the last T crawls found none
 
@@ -42,8 +42,8 @@ class Paper:
         self._histogram: dict[SourceId, dict[int, float]] = {}
         self._oldest: dict[SourceId, Seconds] = {}  # when the first page of a source that can be seen appeared
 
-    def added(self, source: SourceId, host: int) -> None:
-        self._source.grow(source + 1)
+    def added(self, host: IntArray) -> None:
+        self._source.grow(self._source.size + len(host))
 
     def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
         if since is None or at <= since:
@@ -61,7 +61,7 @@ class Paper:
     def counted(self, at: Seconds, clicks: Credited) -> None:
         source, _, _, age, count = clicks
         row = self._source
-        row.clicks += np.bincount(source, count, row.size)
+        row.clicks[:] += np.bincount(source, count, row.size)
         if not self._fit:
             return
         place = np.minimum(age // self._bin_width, self._bins - 1).astype(int)

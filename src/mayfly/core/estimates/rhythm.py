@@ -25,7 +25,7 @@ class Rhythm:
         self._row: dict[int, int] = {}  # host → row of the tables; only hosts seen to publish have one
         self._links = np.zeros((1, BINS), np.float32)  # row 0: all hosts
         self._flat = np.zeros((1, BINS), np.float32)
-        self._profile = np.ones((1, BINS))
+        self._profile: FloatArray = np.ones((1, BINS))
         self._total: FloatArray = _running_total(self._profile)
 
     def count(self, host: int, since: Seconds, at: Seconds, links: int, expected: float) -> None:

@@ -6,7 +6,6 @@ not loop, does not fetch and keeps no queue: the scheduler does that for all of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from mayfly.core.frontier import PageOrder
@@ -48,7 +47,7 @@ class Policy(Protocol):
         """Worth below which a known page is dropped, and below which it is only kept for cheaper hours."""
 
 
-POLICIES: dict[str, Callable[..., Any]] = {
+POLICIES: dict[str, type[Any]] = {
     "bfs": Bfs,
     "fixed-quota": FixedQuota,
     "frequency": Frequency,

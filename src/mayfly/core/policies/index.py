@@ -30,9 +30,8 @@ class Index:
     fits_profit = True
     uses_beliefs = True
 
-    def __init__(self, cap: bool = True, capm: bool = False, memory: int = 50, hopeless: float = 0.1, hopeful: float = 0.25) -> None:
+    def __init__(self, cap: bool = True, memory: int = 50, hopeless: float = 0.1, hopeful: float = 0.25) -> None:
         self._cap = cap
-        self._capm = capm
         self._memory = memory  # crawls over which the price is averaged
         self._hopeless = hopeless
         self._hopeful = hopeful
@@ -55,7 +54,7 @@ class Index:
         self._ahead = beliefs.link_rate * beliefs.rhythm
         self._profit, self._decay = beliefs.page_profit, beliefs.profit_decay + beliefs.link_loss
         self._most = (
-            beliefs.page_profit / reserve_ratio((self._decay if self._capm else beliefs.profit_decay) / self._ahead)
+            beliefs.page_profit / reserve_ratio(beliefs.profit_decay / self._ahead)
             if self._cap
             else np.full(len(seen), np.inf)
         )
@@ -68,7 +67,7 @@ class Index:
         share = self._decay * stock / self._ahead  # q
         rest = np.maximum(1 - share, 1e-12)
         worth = np.where(share < 1, self._ahead / self._decay * (share + rest * np.log(rest)), stock)
-        return np.minimum(worth * self._profit, self._most)
+        return np.asarray(np.minimum(worth * self._profit, self._most))
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
         if page is None:

@@ -1,0 +1,98 @@
+"""How often links appear on a source (λ), and how fast they leave it again (δ).
+
+λ is Gamma-Poisson with forgetting: (a + links found) / (a / host's mean + time watched). Time watched is the gap since
+the last crawl, with two corrections. Hours count by how busy they are (`rhythm.py`), so that a long quiet night does
+not look like a dying source. And links that came and left unseen within the gap are allowed for: of a long gap only
+about 1/δ was watched. Without that, a source crawled too seldom looks slow, is crawled more seldom still, and starves.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mayfly.core.columns import Columns
+from mayfly.core.estimates.rhythm import Rhythm
+from mayfly.core.model import DAY, FloatArray, Found, IntArray, PerSecond, Seconds, SourceId
+
+_FIRST_RATE: PerSecond = 1 / DAY  # before any source was crawled twice; all get the same, so it only sets a scale
+_FIRST_LIFE: Seconds = 7 * DAY  # of a link on a source never crawled twice
+_AWAKENED = 0.1  # what the evidence of silence counts once a silent source shows links again
+_LN2 = math.log(2)
+
+
+class Links:
+    """Columns by source: what was found in how long, what left in how long."""
+
+    def __init__(self, half_life: Seconds, trust: float, twin_share: float, rhythm: bool) -> None:
+        self._half_life = half_life
+        self._trust = trust  # links' worth of belief in the host's mean
+        self._twin_share = twin_share  # what a link counts that another source had shown before
+        self._rhythm = Rhythm() if rhythm else None
+        self._row = Columns(host=0, found=0.0, listed=0.0, watched=0.0, gone=0.0, at_risk=0.0)
+        self._mean_rate = _FIRST_RATE
+
+    @property
+    def host(self) -> IntArray:
+        """The host number of each source."""
+        return self._row.host
+
+    def grow(self, host: IntArray) -> None:
+        """Make room for more sources, of these hosts."""
+        first = self._row.size
+        self._row.grow(first + len(host))
+        self._row.host[first:] = host
+
+    def crawled(self, source: SourceId, since: Seconds, at: Seconds, found: Found) -> None:
+        """Learn from a crawl at `at`, the last one being at `since`."""
+        row, gap = self._row, at - since
+        loss = self._learn_loss(source, gap, found)
+        watched_share = -math.expm1(-loss * gap) / (loss * gap)
+        before, watched = float(row.found[source]), float(row.watched[source])
+        span = gap * watched_share
+        if self._rhythm is not None:
+            host = int(row.host[source])
+            flat = (float(row.listed[source]) + 1.0) / (watched + DAY) * span
+            span = self._rhythm.span(host, since, at) * watched_share
+            self._rhythm.count(host, since, at, found.links, flat)
+        keep = math.exp(-_LN2 * gap / self._half_life)
+        if before < 1.0 and found.new > 3 and (before + 1.0) / (watched + 1.0 / self._mean_rate) * span < 1.0:
+            keep *= _AWAKENED
+        weight = (1 - keep) / -math.log(keep)  # of a link of unknown moment in this gap, on the average
+        row.found[source] = before * keep + weight * found.new
+        row.listed[source] = row.listed[source] * keep + weight * found.links
+        row.watched[source] = watched * keep + weight * span
+
+    def rates(self) -> FloatArray:
+        """λ of each source, leaning on its host's mean, which leans on the mean of all."""
+        row = self._row
+        links = row.found + self._twin_share * (row.listed - row.found)
+        if row.watched.any():
+            self._mean_rate = (float(links.sum()) + 1.0) / (float(row.watched.sum()) + 1.0 / _FIRST_RATE)
+        hosts = int(row.host.max()) + 1 if row.size else 0
+        of_host = (np.bincount(row.host, links, hosts) + 1.0) / (
+            np.bincount(row.host, row.watched, hosts) + 1.0 / self._mean_rate
+        )
+        return np.asarray((links + self._trust) / (row.watched + self._trust / of_host[row.host]))
+
+    def losses(self) -> FloatArray:
+        """δ of each source."""
+        return np.asarray((self._row.gone + 1.0) / (self._row.at_risk + _FIRST_LIFE))
+
+    def rhythm(self, now: Seconds) -> FloatArray:
+        """The rate in the hour ahead, as a multiple of λ."""
+        if self._rhythm is None:
+            return np.ones(self._row.size)
+        self._rhythm.refit()
+        return self._rhythm.ahead(self._row.host, now)
+
+    def _learn_loss(self, source: SourceId, gap: Seconds, found: Found) -> PerSecond:
+        """Learn how fast links leave; those that went did so when they were expected to, within the gap."""
+        row = self._row
+        loss = (float(row.gone[source]) + 1.0) / (float(row.at_risk[source]) + _FIRST_LIFE)
+        lived = 1 / loss - gap / math.expm1(min(loss * gap, 700.0))
+        keep = math.exp(-_LN2 * gap / self._half_life)
+        row.gone[source] = row.gone[source] * keep + found.gone
+        row.at_risk[source] = row.at_risk[source] * keep + found.stayed * gap + found.gone * lived
+        return loss
