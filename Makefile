@@ -1,0 +1,39 @@
+# make demo    the main job on this machine, no internet
+# make test    the whole test suite
+# Both set up .venv first, if it is not there or pyproject.toml has changed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test lint bench clean
+
+demo: setup
+	$(BIN)/mayfly demo
+
+test: setup
+	$(BIN)/pytest -n auto
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python bench/plan.py
+	$(BIN)/python bench/decisions.py
+	$(BIN)/python bench/replay.py
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Mayfly needs Python 3.11 or newer as '$(PYTHON)' (or: make PYTHON=python3.12 ...)."; \
+	    echo "On Debian and Ubuntu: apt-get install python3"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "Python's venv is missing. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv mayfly-demo

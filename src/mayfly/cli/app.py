@@ -1,0 +1,48 @@
+"""The commands, and how they end: 0, 1 (it failed) or 2 (something wrong was asked), in one sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import mayfly
+from mayfly.cli import demo, lab, plan
+from mayfly.errors import MayflyError
+
+app = typer.Typer(
+    name="mayfly",
+    help="A crawler for content that is worth something today.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(lab.app, name="lab")
+app.command(help=demo.demo.__doc__)(demo.demo)
+app.command(help=plan.plan.__doc__)(plan.plan)
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True)] = False,
+) -> None:
+    """A crawler for content that is worth something today."""
+    if version:
+        typer.echo(mayfly.__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one sentence, not a traceback."""
+    try:
+        app()
+    except MayflyError as error:
+        typer.echo(f"mayfly: {error}", err=True)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
