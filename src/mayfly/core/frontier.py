@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mayfly.core.columns import Columns
-from mayfly.core.model import Beliefs, FloatArray, PageId, Seconds, SourceId
+from mayfly.core.model import PLACES, Beliefs, FloatArray, PageId, Seconds, SourceId
 
 PageOrder: TypeAlias = Literal["worth", "newest", "oldest"]
 
@@ -37,7 +37,7 @@ class Frontier:
         self._reference: Seconds = 0.0  # values in keys are as of this moment
         self._admit = _GONE  # pages worth less stay out of the heaps
         self._profit: list[float] = []
-        self._place_worth: list[float] = []
+        self._place_worth = [1.0] * PLACES
         self._decay: list[float] = []
 
     def __len__(self) -> int:
@@ -63,9 +63,11 @@ class Frontier:
         if self._order != "worth":
             return self._push(number, site, found_at if self._order == "newest" else -found_at)
         row.place[number] = place
+        self._credit(number, source)
+        if source >= len(self._profit):  # a source added since the last revaluation: the next one will tell
+            return self._push(number, site, 0.0)
         row.profit[number] = profit = self._profit[source] * self._place_worth[place]
         row.decay[number] = decay = self._decay[source]
-        self._credit(number, source)
         return self._push(number, site, profit * math.exp(decay * (published - self._reference)))
 
     def show(self, page: PageId, source: SourceId, place: int) -> bool:

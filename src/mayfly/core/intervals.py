@@ -1,9 +1,9 @@
 """Recrawl intervals, and the price ω that makes them spend the budget.
 
 Given the price, every source's interval is its own affair: (λP/μ)·g(μI) = ω. So a plan is one number, found by a
-search on `spend(price)`, which falls as the price rises. It also JUMPS, by a source's whole page traffic, at the price
-where that source is refused: no price may spend the budget exactly, and the paper's loop, which waits for that, may
-never end. Here the search ends when its bracket is narrow, keeps the affordable side, and then
+search on spend, which falls as the price rises. It also JUMPS, by a source's whole page traffic, at the price where
+that source is refused: no price may spend the budget exactly, and the paper's loop, which waits for that, may never
+end. Here the search first finds, by bisection over the sources in order of that price, how many can be afforded; then
 
 - `exact_plan` gives what is left to the source at the edge, for that share of the time (MATH §2.2: no gap remains);
 - `paper_plan` (Algorithm 1) solves again on the kept sources alone, where spend is continuous.
@@ -19,10 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mayfly.core.curves import g_inverse, reserve_ratio
+from mayfly.core.curves import g_inverse, reserve_ratio, rough_g_inverse
 from mayfly.core.model import Beliefs, FloatArray, IntArray, PerSecond
 
-_SAMPLE = 4096
+_PRECISION = 1e-11  # relative to the budget
+_MOST_STEPS = 100
+_MANY = 1 << 10  # beyond this many sources six digits will do
 _SMALLEST_DECAY = 1e-15  # per second: profit that never fades, as the limit of profit that hardly does
 
 
@@ -60,25 +62,17 @@ def exact_plan(beliefs: Beliefs, budget: PerSecond) -> Plan:
     rate, profit, decay = _checked(beliefs, budget)
     worth = rate * profit / decay  # what one crawl finds after an endless wait
     edge = profit / reserve_ratio(np.divide(decay, rate, out=np.full_like(rate, np.inf), where=rate > 0))
-    open_ = np.flatnonzero((edge > 0) & (worth > 0))
-    if not len(open_):
-        return _plan_of(beliefs, np.inf, np.zeros(len(rate)), 0.0)
-
-    def spend(price: float, among: IntArray) -> float:
-        some = among[edge[among] > price]
-        return float(np.sum(rate[some]) + np.sum(decay[some] / g_inverse(price / worth[some])))
-
-    low, high = _search(spend, budget, open_, top=float(edge[open_].max()))
-    taken = (edge > high).astype(float)
-    marginal = (edge > low) & (edge <= high)
-    price = high
+    offers = _Offers(edge, worth, decay, rate)
+    kept, marginal = offers.affordable(budget)
+    price = float(edge[marginal[0]]) if len(marginal) else offers.price_among(len(kept), budget)
+    taken = np.zeros(len(rate))
     interval = np.full(len(rate), np.inf)
-    kept = taken > 0
-    interval[kept] = g_inverse(price / worth[kept]) / decay[kept]
-    interval[marginal] = g_inverse(np.minimum(edge[marginal], price) / worth[marginal]) / decay[marginal]
-    left = budget - float(np.sum(rate[kept] + 1 / interval[kept]))
-    if marginal.any() and left > 0:
-        taken[marginal] = min(1.0, left / float(np.sum(rate[marginal] + 1 / interval[marginal])))
+    active = np.concatenate([kept, marginal])
+    interval[active] = g_inverse(price / worth[active]) / decay[active]
+    taken[kept] = 1.0
+    if len(marginal):
+        left = budget - float(np.sum(rate[kept] + 1 / interval[kept]))
+        taken[marginal] = np.clip(left / float(np.sum(rate[marginal] + 1 / interval[marginal])), 0.0, 1.0)
     return _plan_of(beliefs, price, taken, budget, interval)
 
 
@@ -93,24 +87,14 @@ def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True) -> P
     rate, profit, decay = _checked(beliefs, budget)
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.where((rate > 0) & (profit > 0), profit / -np.expm1(-decay / np.maximum(rate, 1e-300)), 0.0)  # p_i
-    open_ = np.flatnonzero(most > 0)
-    if not len(open_):
-        return _plan_of(beliefs, np.inf, np.zeros(len(rate)), 0.0)
-    cost = rate if page_cost else np.zeros_like(rate)
-
-    def spend(price: float, among: IntArray) -> float:
-        some = among[most[among] > price]
-        return float(np.sum(cost[some]) + np.sum(decay[some] / g_inverse(price / most[some])))
-
-    low, high = _search(spend, budget, open_, top=float(most.max()))
-    kept = open_[most[open_] > high]
-    if len(kept):
+    offers = _Offers(most, most, decay, rate if page_cost else np.zeros_like(rate))
+    kept, marginal = offers.affordable(budget)
+    if len(kept) or not len(marginal):
         # With the set fixed, spend is continuous: lower the price until these sources use what is left.
-        _, price = _search(spend, budget, kept, top=high)
+        price = offers.price_among(len(kept), budget)
     else:
         # Not even the best source can be afforded with all its pages: it is crawled as seldom as the rule allows.
-        price = low
-        kept = open_[most[open_] > low]
+        kept, price = marginal, float(most[marginal[0]]) * (1 - 1e-9)
     interval = np.full(len(rate), np.inf)
     interval[kept] = g_inverse(price / most[kept]) / decay[kept]
     taken = np.zeros(len(rate))
@@ -158,57 +142,75 @@ def _plan_of(
     return Plan(price, interval, taken, recrawls, pages, quality)
 
 
-def _search(
-    spend: Callable[[float, IntArray], float], budget: PerSecond, among: IntArray, top: float
-) -> tuple[float, float]:
-    """A narrow bracket of the price at which `spend` falls to the budget: (too cheap, affordable).
+class _Offers:
+    """Sources by the price up to which they stay, dearest first."""
 
-    Spend is close to a power of the price, so false position on logarithms needs few steps; a stride of the sources
-    gives the first bracket, so that few of these steps read them all.
+    def __init__(self, edge: FloatArray, worth: FloatArray, decay: FloatArray, page_rate: FloatArray) -> None:
+        order = np.argsort(-edge, kind="stable")
+        self._order = order = order[: np.count_nonzero(edge > 0)]
+        self._edge, self._worth, self._decay = edge[order], worth[order], decay[order]
+        self._pages = np.concatenate([[0.0], np.cumsum(page_rate[order])])
+
+    def affordable(self, budget: PerSecond) -> tuple[IntArray, IntArray]:
+        """The sources that can be kept whole, and those at the edge that can be kept in part (all of one price).
+
+        Spend, just below the price of the k-th source and with it, grows with k. The first k beyond the budget is the
+        edge, unless those before it spend the budget at a price of their own.
+        """
+        order = self._order
+        low, high = 0, int(np.searchsorted(self._pages[1:], budget, side="right"))  # spend is at least the pages
+        while low < high:
+            middle = (low + high) // 2
+            if self._spend(middle + 1, float(self._edge[middle])) > budget:
+                high = middle
+            else:
+                low = middle + 1
+        if low == len(order):
+            return order, order[:0]
+        price = float(self._edge[low])
+        above = int(np.searchsorted(-self._edge, -price, side="left"))
+        if self._spend(above, price) > budget:
+            return order[:above], order[:0]
+        return order[:above], order[above : np.searchsorted(-self._edge, -price, side="right")]
+
+    def price_among(self, kept: int, budget: PerSecond) -> float:
+        """The price at which the dearest sources, this many, spend the budget among them: `inf` for none."""
+        if not kept:
+            return np.inf
+        return _root(lambda price: self._spend(kept, price), budget, float(self._edge[kept - 1]))
+
+    def _spend(self, kept: int, price: float) -> float:
+        inverse = g_inverse if kept <= _MANY else rough_g_inverse
+        crawls = self._decay[:kept] / inverse(np.minimum(price / self._worth[:kept], 1.0))
+        return float(np.sum(crawls) + self._pages[kept])
+
+
+def _root(spend: Callable[[float], float], budget: float, high: float) -> float:
+    """The price below `high` at which a continuous, falling spend meets the budget, from the affordable side.
+
+    Spend is close to a power of the price, so false position on logarithms (with the Illinois rule) needs few steps.
     """
-    low, high = top * 1e-30, top
-    if len(among) > 8 * _SAMPLE:
-        stride = len(among) // _SAMPLE
-        sample = among[::stride]
-        share = budget * len(sample) / len(among)
-        low, high = _narrow(lambda price: spend(price, sample), share, low, high, steps=40, slack=1e-3 * share)
-        low, high = low * 0.97, min(high * 1.03, top)
-        while spend(low, among) < budget and low > top * 1e-30:
-            low *= 0.8
-        while high < top and spend(high, among) > budget:
-            high = min(high * 1.25, top)
-    return _narrow(lambda price: spend(price, among), budget, low, high, steps=200, slack=1e-12 * len(among) * budget)
-
-
-def _narrow(
-    spend: Callable[[float], float], budget: float, low: float, high: float, steps: int, slack: float
-) -> tuple[float, float]:
-    """Shrink [low, high] around the budget until it is a few ulps wide, or `high` leaves less than `slack` unspent."""
-    x_low, x_high = np.log(low), np.log(high)
-    over, under = np.log(max(spend(low), 1e-300) / budget), np.log(max(spend(high), 1e-300) / budget)
-    if over <= 0:
-        return low, low
-    same_side = 0
-    for _ in range(steps):
-        if x_high - x_low < 4e-15 * max(1.0, abs(x_high)):
+    under = np.log(max(spend(high), 1e-300) / budget)
+    if under >= 0:
+        return high
+    x_high = np.log(high)
+    x_low, over, step = x_high, under, 1.0
+    while over <= 0 and step < 2048:
+        x_high, under = x_low, over
+        x_low -= step
+        step *= 2
+        over = np.log(spend(float(np.exp(x_low))) / budget)
+    side = 0
+    for _ in range(_MOST_STEPS):
+        if under >= -_PRECISION or x_high - x_low < 1e-15 * abs(x_high):
             break
-        x = (x_low + x_high) / 2
-        if abs(same_side) < 3 and over - under > 0:
-            x = x_low + (x_high - x_low) * over / (over - under)
-            x = min(max(x, x_low + 1e-3 * (x_high - x_low)), x_high - 1e-3 * (x_high - x_low))
-        spent = spend(float(np.exp(x)))
-        value = np.log(max(spent, 1e-300) / budget)
+        x = x_low + (x_high - x_low) * (over / (over - under))
+        value = np.log(max(spend(float(np.exp(x))), 1e-300) / budget)
         if value > 0:
-            x_low, over, same_side = x, value, max(same_side, 0) + 1
-            under /= 2 if same_side > 1 else 1
+            x_low, over, under, side = x, value, under / (2 if side > 0 else 1), 1
         else:
-            x_high, under, same_side = x, value, min(same_side, 0) - 1
-            over /= 2 if same_side < -1 else 1
-            if budget - spent <= slack:
-                break
-        if abs(same_side) > 3:
-            same_side = 0
-    return float(np.exp(x_low)), float(np.exp(x_high))
+            x_high, under, over, side = x, value, over / (2 if side < 0 else 1), -1
+    return float(np.exp(x_high))
 
 
 def _checked(beliefs: Beliefs, budget: PerSecond) -> tuple[FloatArray, FloatArray, FloatArray]:

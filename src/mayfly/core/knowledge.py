@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -70,27 +71,24 @@ class Knowledge:
 
     def credit(self, clicks: ClicksCounted) -> Credited:
         """Clicks by source: each goes to every source that was seen to link the page."""
-        source: list[int] = []
-        place: list[int] = []
-        share: list[float] = []
-        age: list[float] = []
-        count: list[float] = []
-        pages = self.pages
-        for page, at, number in zip(
-            clicks.page.tolist(), clicks.clicked_at.tolist(), clicks.number.tolist(), strict=True
-        ):
-            known = pages.get(page)
-            if known is not None:
-                old = at - known.published
-                old = old if old > 0 else 0.0
-                many = len(known.sources)
-                source += known.sources
-                place += [known.place] * many
-                share += [1 / many] * many
-                age += [old] * many
-                count += [number] * many
+        pages, which = np.unique(clicks.page, return_inverse=True)
+        known = [self.pages.get(page) for page in pages.tolist()]
+        sources = [() if page is None else page.sources for page in known]
+        published = np.array([0.0 if page is None else page.published for page in known])
+        place = np.array([0 if page is None else page.place for page in known], np.int64)
+        many = np.array([len(some) for some in sources], np.int64)
+        first = np.cumsum(many) - many
+        # A row for each click and source of its page: the row's click, and its place among that page's sources.
+        times = many[which]
+        click = np.repeat(np.arange(len(which)), times)
+        within = np.arange(len(click)) - np.repeat(np.cumsum(times) - times, times)
+        page_of = which[click]
         return Credited(
-            np.array(source, np.int64), np.array(place, np.int64), np.array(share), np.array(age), np.array(count)
+            source=np.array(list(chain.from_iterable(sources)), np.int64)[first[page_of] + within],
+            place=place[page_of],
+            share=1 / many[page_of],
+            age=np.maximum(clicks.clicked_at[click] - published[page_of], 0.0),
+            number=clicks.number[click],
         )
 
     def forget(self, now: Seconds) -> list[PageId]:

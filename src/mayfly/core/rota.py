@@ -39,7 +39,7 @@ class Rota:
         ):
             self._members[number] = members
         self._key = np.full(len(site), -np.inf)
-        self.round = max(1, int(min(len(site) / 100, math.sqrt(len(site)))))
+        self.round = max(1, int(min(len(site) / 100, 2 * math.sqrt(len(site)))))
 
     def refresh(self, key: FloatArray, free: NDArray[np.bool_]) -> None:
         """Begin a round with new keys; `-inf` keeps a source out."""

@@ -124,6 +124,7 @@ class Scheduler:
     def _sources_added(self, event: SourcesAdded) -> None:
         sites = [_NO_SITE] * len(event.sites) if self._gate.stands_open else event.sites
         self._estimator.added(self._known.add_sources(event.hosts, sites, event.at))
+        self._grow_sites()
         self._replan_at = -np.inf  # they have no keys yet
 
     def _source_crawled(self, event: SourceCrawled) -> None:
@@ -200,6 +201,8 @@ class Scheduler:
 
     def _choose(self, now: Seconds) -> Fetch | Wait:
         page = self._best_page()
+        if page is not None and self._policy.pages_first:
+            return self._take_page(page)
         source = self._rota.best(self._gate.free)
         if page is None and source is None:
             return Wait(self._gate.next_free)
@@ -224,9 +227,11 @@ class Scheduler:
         row = self._known.source
         if not row.size:
             return None
-        waiting = np.where(self._gate.free[row.site] & ~row.busy, row.seen, np.inf)
-        source = int(waiting.argmin())
-        return self._take_source(source) if waiting[source] < now - STARVED else None
+        source = int(row.seen.argmin())
+        if not self._gate.free[row.site[source]] or row.busy[source]:
+            source = int(np.where(self._gate.free[row.site] & ~row.busy, row.seen, np.inf).argmin())
+        allowed = self._gate.free[row.site[source]] and not row.busy[source]
+        return self._take_source(source) if allowed and row.seen[source] < now - STARVED else None
 
     def _best_page(self) -> PageId | None:
         heads, free = self._page_heads, self._gate.free

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import heapq
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from mayfly.core.estimates import ESTIMATORS, Estimator, Feedback
+from mayfly.core.estimates.blind import Blind
 from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceCrawled, SourcesAdded
 from mayfly.core.model import DAY, BoolArray, Fetch, FloatArray, IntArray, PageId, PerSecond, Seconds, SourceId
 from mayfly.core.policies import POLICIES, Policy
@@ -82,8 +84,9 @@ def replay(trace: Trace, settings: Settings, progress: Callable[[float], None] |
     actions: list[tuple[Seconds, Fetch]] = []
     prices: list[tuple[Seconds, float]] = []
     slots = _slots(trace, settings.budget)
-    pushes = 1 if settings.feedback == "none" else 0
-    push_at = np.inf if pushes else trace.start
+    pushes = 0
+    told = settings.feedback != "none" and POLICIES[settings.policy].uses_beliefs
+    push_at = trace.start if told else np.inf
     report_every = max(1, slots // 200)
     slot = 0
     while slot < slots:
@@ -174,10 +177,7 @@ def report(run: Run, window: tuple[Seconds, Seconds] | None = None) -> tuple[dic
 
 def _scheduler(settings: Settings) -> Scheduler:
     policy: Policy = POLICIES[settings.policy](**settings.policy_options)
-    options: dict[str, Any] = {"feedback": settings.feedback, **settings.estimator_options}
-    if settings.estimator == "paper":
-        options |= {"history": settings.history, "bin_width": settings.bin, "fit": policy.fits_profit}
-    estimator: Estimator = ESTIMATORS[settings.estimator](**options)
+    estimator: Estimator = _estimator(settings, policy) if policy.uses_beliefs else Blind()
     return Scheduler(
         policy,
         estimator,
@@ -185,9 +185,17 @@ def _scheduler(settings: Settings) -> Scheduler:
         Gate(settings.host_delay),
         replan=settings.replan,
         probe=settings.probe,
-        feedback=settings.feedback,
+        feedback=settings.feedback if policy.uses_beliefs else "none",
         seed=settings.seed,
     )
+
+
+def _estimator(settings: Settings, policy: Policy) -> Estimator:
+    options: dict[str, Any] = {"feedback": settings.feedback, **settings.estimator_options}
+    if settings.estimator == "paper":
+        options |= {"history": settings.history, "bin_width": settings.bin, "fit": policy.fits_profit}
+    estimator: Estimator = ESTIMATORS[settings.estimator](**options)
+    return estimator
 
 
 def _slots(trace: Trace, budget: PerSecond) -> int:
@@ -249,10 +257,8 @@ class _World:
 
     def _crawl(self, source: SourceId, now: Seconds) -> SourceCrawled:
         pages, added, removed, ranks = self._links[source]
-        first = place = self._read[source]
-        while place < len(added) and added[place] <= now:
-            place += 1
-        self._read[source] = place
+        first = self._read[source]
+        self._read[source] = place = bisect_right(added, now, first)
         new: list[NewPage] = []
         again: list[PageId] = []
         dated, sites, known = self._dated[source], self._sites, self._known

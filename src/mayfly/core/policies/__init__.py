@@ -20,6 +20,7 @@ class Policy(Protocol):
     """What the scheduler asks. All columns are by source number."""
 
     page_order: PageOrder  # known pages by what they are worth now, or by when they were found
+    pages_first: bool  # a known page, if there is one, always goes before any source
     probe: float  # default share of the fetches kept for the sources longest unseen
     uses_beliefs: bool  # False: it asks nothing of the estimator
     fits_profit: bool  # False: P is taken as clicks per page, without a fit

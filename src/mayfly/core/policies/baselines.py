@@ -14,6 +14,7 @@ class Bfs(PaperPolicy):
     """Sources one after another in a fixed random order; after each, all new pages it links."""
 
     uses_beliefs = False
+    pages_first = True
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         """There is none."""

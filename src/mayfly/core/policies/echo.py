@@ -13,6 +13,8 @@ from mayfly.core.policies.turns import PaperPolicy, Turn, pages_first
 class EchoNewpages(PaperPolicy):
     """Pages as soon as they are found; with none left, the source most behind the schedule."""
 
+    pages_first = True
+
     def __init__(self) -> None:
         self._per_second: FloatArray = np.zeros(0)
 
@@ -30,6 +32,8 @@ class EchoNewpages(PaperPolicy):
 class EchoSchedule(EchoNewpages):
     """Sources at their intervals; pages, the newest first, with what is left."""
 
+    pages_first = False
+
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
         return on_schedule(page, source)
 
@@ -38,6 +42,7 @@ class EchoGreedy(PaperPolicy):
     """The source with the highest expected profit λ·P·I', then all its new pages."""
 
     fits_profit = False
+    pages_first = True
 
     def __init__(self) -> None:
         self._per_second: FloatArray = np.zeros(0)

@@ -26,6 +26,7 @@ class Index:
     """Capped source index against page value."""
 
     page_order: PageOrder = "worth"
+    pages_first = False
     probe = 0.02
     fits_profit = True
     uses_beliefs = True
@@ -40,6 +41,7 @@ class Index:
         self._ahead: FloatArray = np.zeros(0)  # λ̃
         self._profit: FloatArray = np.zeros(0)
         self._decay: FloatArray = np.zeros(0)
+        self._full: FloatArray = np.zeros(0)  # stock at which as much fades as comes
         self._most: FloatArray = np.zeros(0)
         self._stock: FloatArray = np.zeros(0)  # undiscovered pages, each by what is left of its worth, at `_stock_at`
         self._stock_at: Seconds = 0.0
@@ -53,6 +55,7 @@ class Index:
             self._stock, self._stock_at = np.zeros_like(seen), -np.inf
         self._ahead = beliefs.link_rate * beliefs.rhythm
         self._profit, self._decay = beliefs.page_profit, beliefs.profit_decay + beliefs.link_loss
+        self._full = self._ahead / self._decay
         self._most = (
             beliefs.page_profit / reserve_ratio(beliefs.profit_decay / self._ahead)
             if self._cap
@@ -64,10 +67,10 @@ class Index:
 
     def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
         stock = self._stock_now(seen, now)
-        share = self._decay * stock / self._ahead  # q
+        share = stock / self._full  # q
         rest = np.maximum(1 - share, 1e-12)
-        worth = np.where(share < 1, self._ahead / self._decay * (share + rest * np.log(rest)), stock)
-        return np.asarray(np.minimum(worth * self._profit, self._most))
+        worth = np.where(share < 1, self._full * (share + rest * np.log(rest)), stock)
+        return np.minimum(worth * self._profit, self._most)
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
         if page is None:
@@ -89,4 +92,4 @@ class Index:
         since = np.maximum(seen, self._stock_at)
         faded = np.exp(-self._decay * (now - since))
         old = np.where(seen < self._stock_at, self._stock, 0.0)
-        return old * faded + self._ahead / self._decay * (1 - faded)
+        return old * faded + self._full * (1 - faded)

@@ -25,6 +25,7 @@ class PaperPolicy:
     """What none of the paper's six policies has: a value for each page, a price for each fetch, a probe share."""
 
     page_order: PageOrder = "newest"
+    pages_first = False
     probe = 0.0
     fits_profit = True
     uses_beliefs = True

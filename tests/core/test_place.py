@@ -1,0 +1,37 @@
+"""Classes of places: how high on a source, on how many sources."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mayfly.core.model import PLACES
+from mayfly.core.place import even_places, first_place, next_place
+
+
+@given(st.integers(1, 500), st.integers(0, 500))
+def test_every_place_is_a_row_of_the_table(rank: int, shown: int) -> None:
+    place = first_place(rank, shown)
+    for _ in range(6):
+        assert 0 <= place < PLACES == len(even_places())
+        place = next_place(place)
+
+
+@given(st.integers(1, 200), st.integers(1, 200))
+def test_lower_on_the_list_is_never_a_higher_class(rank: int, shown: int) -> None:
+    assert first_place(rank, shown) <= first_place(rank + 1, shown)
+
+
+def test_top_and_bottom_differ_and_an_untold_rank_is_neither() -> None:
+    assert len({first_place(None, 100), first_place(1, 100), first_place(100, 100)}) == 3
+
+
+def test_up_to_four_sources_are_told_apart_and_ranks_stay_apart() -> None:
+    top, bottom = first_place(1, 100), first_place(90, 100)
+    seen = []
+    for _ in range(6):
+        seen.append((top, bottom))
+        top, bottom = next_place(top), next_place(bottom)
+    assert len(set(seen)) == 4
+    assert seen[3] == seen[5]
+    assert not {place for place, _ in seen} & {place for _, place in seen}
