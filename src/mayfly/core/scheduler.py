@@ -17,7 +17,7 @@ import numpy as np
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.events import ClicksCounted, Event, FetchFailed, PageFetched, SourceCrawled, SourcesAdded
 from mayfly.core.frontier import Frontier
-from mayfly.core.knowledge import Knowledge
+from mayfly.core.knowledge import Knowledge, KnownPage
 from mayfly.core.model import DAY, Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
 from mayfly.core.place import next_place
 from mayfly.core.policies import Policy
@@ -139,12 +139,19 @@ class Scheduler:
             page = known.add_page(new, source, at, since, shown)
             places.append(page.place)
             site = self._site_of(new.site, source)
-            if self._frontier.add(new.page, site, page.published, at, source, page.place) and self._gate.free[site]:
+            if self._frontier.add(new.page, site, page.published, at, source, page.place):
                 self._offer_page(site)
             if self._feedback == "all":
                 self._estimator.exposed(source, page.place, 1.0, at - page.published, at)
-        again = sum(self._shown_again(number, source, at) for number in known_pages)
-        found = Found(len(new_pages), len(new_pages) + again, stayed, gone, places)
+        links = len(new_pages)
+        pages = known.pages
+        for number in known_pages:
+            seen = pages.get(number)
+            # A link that was here before, left and came back is no new link.
+            if seen is not None and source not in seen.sources:
+                links += 1
+                self._shown_again(number, seen, source, at)
+        found = Found(len(new_pages), links, stayed, gone, places)
         self._estimator.crawled(source, at, since, found)
         row = known.source
         row.seen[source] = at
@@ -152,19 +159,15 @@ class Scheduler:
         row.busy[source] = False
         self._landed(Fetch("source", source), at)
 
-    def _shown_again(self, number: PageId, source: SourceId, at: Seconds) -> bool:
-        """A page other sources showed before is linked here too. False if it was here before, left and came back."""
-        page = self._known.pages.get(number)
-        if page is None or source in page.sources:
-            return False
+    def _shown_again(self, number: PageId, page: KnownPage, source: SourceId, at: Seconds) -> None:
+        """A page other sources showed before is linked here too."""
         page.sources.append(source)
-        if page.fetched_at is None:
-            page.place = next_place(page.place)
-        if number in self._frontier and self._frontier.show(number, source, page.place):
-            self._offer_page(self._frontier.site_of(number))
         if page.fetched_at is not None or self._feedback == "all":
             self._estimator.exposed(source, page.place, 0.0, at - page.published, at)
-        return True
+        if page.fetched_at is None:
+            page.place = next_place(page.place)
+            if number in self._frontier and self._frontier.show(number, source, page.place):
+                self._offer_page(self._frontier.site_of(number))
 
     def _page_fetched(self, event: PageFetched) -> None:
         at, number = event
@@ -234,6 +237,9 @@ class Scheduler:
         return self._take_source(source) if allowed and row.seen[source] < now - STARVED else None
 
     def _best_page(self) -> PageId | None:
+        if self._gate.stands_open:  # one queue for all
+            only = self._frontier.head(0) if self._sites else None
+            return None if only is None else only[1]
         heads, free = self._page_heads, self._gate.free
         while heads:
             site = heads[0][1]
@@ -264,6 +270,8 @@ class Scheduler:
         self._rota.offer(site)
 
     def _offer_page(self, site: int) -> None:
+        if self._gate.stands_open or not self._gate.free[site]:
+            return
         head = self._frontier.head(site)
         if head is not None:
             heapq.heappush(self._page_heads, (-head[0], site))
