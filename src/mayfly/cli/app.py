@@ -25,14 +25,19 @@ app.command(help=demo.demo.__doc__)(demo.demo)
 app.command(help=plan.plan.__doc__)(plan.plan)
 
 
-@app.callback()
-def root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True)] = False,
-) -> None:
-    """A crawler for content that is worth something today."""
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(mayfly.__version__)
         raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """A crawler for content that is worth something today."""
 
 
 def main() -> None:
