@@ -133,7 +133,7 @@ def table(
     reach: Annotated[
         float | None, typer.Option(help="Find the smallest budget that keeps this share of the bound, by replay.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes at once.", min=1)] = os.cpu_count() or 1,
+    jobs: Annotated[int | None, typer.Option(help="Processes at once. Default: one for each core.", min=1)] = None,
     form: Annotated[Form, typer.Option("--format", help="text, markdown or csv.")] = Form.text,
     figure: Annotated[Path | None, typer.Option(help="Draw share against budget here (.png, .svg, .pdf).")] = None,
     as_json: Json = False,
@@ -160,7 +160,16 @@ def table(
     spent = [words.budget(text.strip(), trace) for text in budgets.split(",")]
     checked = [settings(name, "1x") for name in names]
     with words.progress("replays", len(names) * len(spent) * seeds) as (bar, task):
-        cells = compare(trace, checked[0], names, spent, range(seeds), scored, jobs, done=lambda: bar.advance(task))
+        cells = compare(
+            trace,
+            checked[0],
+            names,
+            spent,
+            range(seeds),
+            scored,
+            jobs or os.cpu_count() or 1,
+            done=lambda: bar.advance(task),
+        )
     if figure is not None:
         from mayfly.lab.plots import draw_shares
 

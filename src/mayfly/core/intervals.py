@@ -76,8 +76,10 @@ def exact_plan(beliefs: Beliefs, budget: PerSecond) -> Plan:
     return _plan_of(beliefs, price, taken, budget, interval)
 
 
-def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True) -> Plan:
+def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True, keep_edge: bool = False) -> Plan:
     """Algorithm 1 as printed, with an end. `page_cost=False` leaves out Σλ: all of `budget` goes to recrawls.
+
+    `keep_edge` is another reading of its end: the source at the edge is kept too, and the budget overspent.
 
     >>> from mayfly.core.model import beliefs
     >>> one = beliefs(np.array([0.1]), np.array([5.0]), np.array([1e-3]))
@@ -89,12 +91,12 @@ def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True) -> P
         most = np.where((rate > 0) & (profit > 0), profit / -np.expm1(-decay / np.maximum(rate, 1e-300)), 0.0)  # p_i
     offers = _Offers(most, most, decay, rate if page_cost else np.zeros_like(rate))
     kept, marginal = offers.affordable(budget)
-    if len(kept) or not len(marginal):
+    if (len(kept) or not len(marginal)) and not (keep_edge and len(marginal)):
         # With the set fixed, spend is continuous: lower the price until these sources use what is left.
         price = offers.price_among(len(kept), budget)
     else:
-        # Not even the best source can be afforded with all its pages: it is crawled as seldom as the rule allows.
-        kept, price = marginal, float(most[marginal[0]]) * (1 - 1e-9)
+        # Often not even the best source can be afforded with all its pages: it is crawled as seldom as the rule allows.
+        kept, price = np.concatenate([kept, marginal]), float(most[marginal[0]]) * (1 - 1e-9)
     interval = np.full(len(rate), np.inf)
     interval[kept] = g_inverse(price / most[kept]) / decay[kept]
     taken = np.zeros(len(rate))

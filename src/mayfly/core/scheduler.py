@@ -218,8 +218,9 @@ class Scheduler:
             if not self._known.source.first[source[1]]:
                 self._policy.crawled(source[0])
             return self._take_source(source[1])
-        # Nobody is due: a key below zero says in how many seconds its source will be.
-        return Wait(min(self._gate.next_free, np.inf if key is None else now - key))
+        # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
+        soon = -key if key is not None and key < 0 else 1 / self._budget
+        return Wait(min(self._gate.next_free, now + soon))
 
     def _due_probe(self, now: Seconds) -> Fetch | None:
         """The source longest unseen, if the probe share has earned it a fetch and it has starved for a day."""

@@ -16,8 +16,6 @@ from mayfly.core.columns import Columns
 from mayfly.core.estimates.fit import fit_decay
 from mayfly.core.model import DAY, PLACES, WEEK, Beliefs, Credited, Found, IntArray, Seconds, SourceId
 
-_QUIET = 0.5  # links counted where the last T crawls found none
-
 
 class Paper:
     """Rings of the last T crawls, and one sparse histogram of click ages for all sources."""
@@ -29,7 +27,13 @@ class Paper:
         bin_width: Seconds = 1200.0,  # D
         default_profit: float = 0.01,
         fit: bool = True,  # False: P is clicks per page, as ECHO-greedy takes it
+        quiet: float = 0.5,  # links counted where the last T crawls found none
+        per_found: bool = False,  # another reading: clicks by all pages found, seen or not
+        unclicked: bool = True,  # sources whose pages were seen but never clicked keep the default profit
     ) -> None:
+        self._quiet = quiet
+        self._per_found = per_found
+        self._unclicked = unclicked
         self._feedback = feedback
         self._history = history
         self._bin_width = bin_width
@@ -46,16 +50,19 @@ class Paper:
         self._source.grow(self._source.size + len(host))
 
     def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
+        row = self._source
+        if self._per_found:
+            row.pages[source] += found.new
         if since is None or at <= since:
             return
-        row = self._source
         place = row.crawls[source] % self._history
         row.gaps[source, place] = at - since
         row.found[source, place] = found.new
         row.crawls[source] += 1
 
     def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
-        self._source.pages[source] += 1
+        if not self._per_found:
+            self._source.pages[source] += 1
         self._oldest.setdefault(source, at - age)
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
@@ -78,11 +85,13 @@ class Paper:
         span = row.gaps.sum(axis=1, dtype=float)
         known = span > 0
         rate = np.zeros(row.size)
-        rate[known] = np.maximum(row.found[known].sum(axis=1, dtype=float), _QUIET) / span[known]
+        rate[known] = np.maximum(row.found[known].sum(axis=1, dtype=float), self._quiet) / span[known]
         rate[~known] = rate[known].mean() if known.any() else 1 / DAY
         seen = (row.clicks > 0) & (row.pages > 0)
         mean_clicks = row.clicks / np.maximum(row.pages, 1.0)
         profit = np.where(seen, row.profit if self._fit else mean_clicks, self._default_profit)
+        if not self._unclicked:
+            profit[(row.clicks == 0) & (row.pages > 0)] = 0.0
         return Beliefs(rate, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size), np.ones(PLACES))
 
     def _refit(self, now: Seconds, touched: dict[SourceId, dict[int, float]]) -> None:

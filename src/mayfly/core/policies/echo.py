@@ -15,11 +15,12 @@ class EchoNewpages(PaperPolicy):
 
     pages_first = True
 
-    def __init__(self) -> None:
+    def __init__(self, keep_edge: bool = False) -> None:
+        self._keep_edge = keep_edge
         self._per_second: FloatArray = np.zeros(0)
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
-        plan = paper_plan(beliefs, budget)
+        plan = paper_plan(beliefs, budget, keep_edge=self._keep_edge)
         self._per_second, self.price = 1 / plan.interval, plan.price
 
     def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
@@ -34,8 +35,14 @@ class EchoSchedule(EchoNewpages):
 
     pages_first = False
 
+    def __init__(self, keep_edge: bool = False, idle: bool = False) -> None:
+        super().__init__(keep_edge)
+        self._idle = idle  # leave a slot unused rather than crawl before the time
+
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
-        return on_schedule(page, source)
+        turn = on_schedule(page, source)
+        early = turn is Turn.SOURCE and (source is None or source < 1)
+        return Turn.NOBODY if self._idle and early else turn
 
 
 class EchoGreedy(PaperPolicy):

@@ -1,0 +1,56 @@
+"""What each part of `index` and `bayes` brings: share of the bound without it, for docs/explanation/results.md.
+
+usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS]     (UNTIL_DAYS 0: the whole trace)
+"""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from mayfly.core.model import DAY
+from mayfly.lab.replay import Settings, replay, report
+from mayfly.lab.trace import read_trace
+
+MULTIPLES = (0.22, 0.44, 0.87)
+ARMS = [
+    ("index, bayes", {}, {}, {}),
+    ("without the cap P/r", {"cap": False}, {}, {}),
+    ("without the rhythm of the week", {}, {"rhythm": False}, {}),
+    ("without the worth of places", {}, {"places": False}, {}),
+    ("without hope", {}, {"hope": 0.0}, {}),
+    ("links shown by twins count nothing", {}, {"twin_share": 0.0}, {}),
+    ("links shown by twins count fully", {}, {"twin_share": 1.0}, {}),
+    ("without probes", {}, {}, {"probe": 0.0}),
+    ("estimator paper", {}, {}, {"estimator": "paper"}),
+    ("all clicks told", {}, {}, {"feedback": "all"}),
+]
+
+
+def run(job: tuple) -> float:
+    folder, days, multiple, seed, policy_options, estimator_options, flags = job
+    trace = read_trace(Path(folder))
+    if days:
+        trace = trace.until(trace.start + days * DAY)
+    settings = Settings(
+        "index", multiple * trace.page_rate, seed=seed, policy_options=policy_options,
+        estimator_options=estimator_options, **flags,
+    )  # fmt: skip
+    return report(replay(trace, settings))[0]["share"]
+
+
+def main() -> None:
+    folder, days = sys.argv[1], float(sys.argv[2])
+    seeds = range(int(sys.argv[3]) if len(sys.argv) > 3 else 3)
+    print("| arm | " + " | ".join(f"{multiple}x" for multiple in MULTIPLES) + " |\n|---|" + "---|" * len(MULTIPLES))
+    with ProcessPoolExecutor() as pool:
+        for label, *options in ARMS:
+            jobs = [(folder, days, multiple, seed, *options) for multiple in MULTIPLES for seed in seeds]
+            shares = np.reshape(list(pool.map(run, jobs)), (len(MULTIPLES), len(seeds)))
+            cells = [f"{row.mean():.3f} ± {row.std():.3f}" for row in shares]
+            print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
