@@ -114,7 +114,7 @@ def test_scaling_all_profits_scales_the_price_and_leaves_the_intervals(
         plain, other = make(sources, budget), make(scaled, budget)
         assert np.isclose(other.price, plain.price * scale, rtol=1e-6)
         waits = sources.profit_decay * plain.interval
-        close = (waits < 12) | np.isinf(waits)  # beyond, an interval hangs on the last digits of the price
+        close = (waits < 12) | (plain.taken == 0)  # beyond, an interval hangs on the last digits of the price
         assert np.allclose(other.mean_interval[close], plain.mean_interval[close], rtol=1e-5)
 
 
@@ -183,6 +183,27 @@ def test_quality_of_is_the_mean_worth_of_links_that_come_at_random() -> None:
     assert np.isclose(float(quality_of(of((rate, profit, decay)), np.array([interval]))[0]), simulated, rtol=0.02)
 
 
+def test_thousands_of_sources_are_planned_as_well_as_a_few() -> None:
+    """One price for all that are kept, the budget spent and not overspent, no source refused that is worth more."""
+    rng = np.random.default_rng(7)
+    size = 5000
+    rate = np.exp(rng.normal(-11, 1.5, size))
+    sources = beliefs(rate, np.exp(rng.normal(0, 2, size)), np.exp(rng.normal(-11, 0.5, size)))
+    edge = sources.page_profit / reserve_ratio(sources.profit_decay / sources.link_rate)
+    worth = sources.link_rate * sources.page_profit / sources.profit_decay
+    before = 0.0
+    for share in 0.1, 0.5, 1.0, 3.0:
+        budget = share * float(rate.sum())
+        plan = exact_plan(sources, budget)
+        assert budget * (1 - 1e-5) <= plan.spend <= budget * (1 + 1e-12)
+        kept = plan.taken == 1
+        assert np.allclose((worth * g(sources.profit_decay * plan.interval))[kept], plan.price, rtol=1e-4)
+        assert (edge[plan.taken == 0] <= plan.price * (1 + 1e-6)).all()
+        assert (edge[kept] >= plan.price * (1 - 1e-6)).all()
+        assert plan.quality > max(before, paper_plan(sources, budget).quality * (1 - 1e-6))
+        before = plan.quality
+
+
 # What a person can check
 
 
@@ -233,8 +254,16 @@ def test_refusal_free_budget_is_where_refusals_end(sources: Beliefs) -> None:
 def test_without_page_cost_the_whole_budget_is_recrawls(sources: Beliefs, share: float) -> None:
     budget = share * float(sources.profit_decay.sum())  # at least one crawl in sixteen lifetimes of interest
     plan = paper_plan(sources, budget, page_cost=False)
-    assert np.isclose(np.sum(1 / plan.interval), budget, rtol=1e-6)
-    assert np.isclose(plan.recrawls, budget, rtol=1e-6)
+    # Where a source waits for more than some 35 lifetimes, its price is p but for rounding: how long cannot be told.
+    untold = float(np.sum(sources.profit_decay[sources.profit_decay * plan.interval > 30])) / 30
+    assert abs(float(np.sum(1 / plan.interval)) - budget) <= 1e-6 * budget + untold
+    assert np.isclose(plan.recrawls, np.sum(1 / plan.interval))
+
+
+def test_without_page_cost_a_source_at_the_edge_does_not_overspend_the_budget() -> None:
+    sources = of((0.1, 1.0, 1e-6), (0.1, 0.1, 1e-6), (0.1, 0.1, 3.1622776601683794e-4))
+    plan = paper_plan(sources, 5.66e-5, page_cost=False)
+    assert plan.recrawls <= 5.66e-5 * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -268,6 +297,8 @@ def test_paper_plan_keeps_to_the_budget_unless_it_cannot_afford_even_the_best_so
     else:
         assert (plan.taken[~best] == 0).all()
     kept = np.isfinite(plan.interval)
+    if (sources.profit_decay * plan.interval)[kept].max(initial=0.0) > 30:
+        return  # beyond that the price is p but for rounding
     price = most[kept] * g(sources.profit_decay[kept] * plan.interval[kept])  # eq. 4, the same for all it keeps
     assert np.allclose(price, plan.price, rtol=1e-6)
 

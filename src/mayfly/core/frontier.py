@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -50,7 +51,9 @@ class Frontier:
         """Know sites 0 … sites-1."""
         self._heaps.extend([] for _ in range(sites - len(self._heaps)))
 
-    def add(self, page: PageId, site: int, published: Seconds, found_at: Seconds, source: SourceId, place: int) -> bool:
+    def add(
+        self, page: PageId, site: int, published: Seconds, found_at: Seconds, sources: Sequence[SourceId], place: int
+    ) -> bool:
         """A page waits from now on. True if it is now the first of its site."""
         row, number = self._row, self._rows
         if number == row.size:
@@ -63,11 +66,13 @@ class Frontier:
         if self._order != "worth":
             return self._push(number, site, found_at if self._order == "newest" else -found_at)
         row.place[number] = place
-        self._credit(number, source)
-        if source >= len(self._profit):  # a source added since the last revaluation: the next one will tell
+        for source in sources:
+            self._credit(number, source)
+        if max(sources) >= len(self._profit):  # a source added since the last revaluation: the next one will tell
             return self._push(number, site, 0.0)
-        row.profit[number] = profit = self._profit[source] * self._place_worth[place]
-        row.decay[number] = decay = self._decay[source]
+        profit = sum(self._profit[source] for source in sources) / len(sources) * self._place_worth[place]
+        decay = sum(self._decay[source] for source in sources) / len(sources)
+        row.profit[number], row.decay[number] = profit, decay
         return self._push(number, site, profit * math.exp(decay * (published - self._reference)))
 
     def show(self, page: PageId, source: SourceId, place: int) -> bool:
@@ -118,6 +123,9 @@ class Frontier:
     def revalue(self, beliefs: Beliefs, now: Seconds, drop: float, admit: float) -> list[PageId]:
         """Take the new beliefs for all pages; drop those worth less than `drop`, queue those worth `admit`."""
         if self._order != "worth":
+            if self._rows > 2 * len(self._where) + _ROOM:
+                self._compact()
+                self._queue()
             return []
         self._profit, self._decay = beliefs.page_profit.tolist(), beliefs.profit_decay.tolist()
         self._place_worth = beliefs.place_worth.tolist()

@@ -24,6 +24,7 @@ from mayfly.core.model import Beliefs, FloatArray, IntArray, PerSecond
 
 _PRECISION = 1e-11  # relative to the budget
 _MOST_STEPS = 100
+_NEARLY_ALL = 1 - 1e-12  # of p: a kept source is crawled, if only after some thirty of its lifetimes
 _MANY = 1 << 10  # beyond this many sources six digits will do
 _SMALLEST_DECAY = 1e-15  # per second: profit that never fades, as the limit of profit that hardly does
 
@@ -98,7 +99,7 @@ def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True, keep
         # Often not even the best source can be afforded with all its pages: it is crawled as seldom as the rule allows.
         kept, price = np.concatenate([kept, marginal]), float(most[marginal[0]]) * (1 - 1e-9)
     interval = np.full(len(rate), np.inf)
-    interval[kept] = g_inverse(price / most[kept]) / decay[kept]
+    interval[kept] = g_inverse(np.minimum(price / most[kept], _NEARLY_ALL)) / decay[kept]
     taken = np.zeros(len(rate))
     taken[kept] = 1.0
     return _plan_of(beliefs, price, taken, budget, interval, page_cost)
@@ -137,10 +138,11 @@ def _plan_of(
     quality = float(np.sum(taken * quality_of(beliefs, interval)))
     recrawls = float(np.sum(taken / interval))
     pages = float(np.sum(taken * beliefs.link_rate))
-    if page_cost and 0 < budget < recrawls + pages and pages < budget:
-        # Rounding only (parts in 10⁹): waiting that much longer keeps the promise never to overspend.
-        stretch = recrawls / (budget - pages) * (1 + 1e-15)
-        interval, recrawls = interval * stretch, budget - pages
+    left = budget - pages if page_cost else budget
+    if 0 < left < recrawls:
+        # Rounding: parts in 10⁹, and more only where floats cannot tell the price from what a source is worth at most.
+        # Waiting that much longer keeps the promise never to overspend.
+        interval, recrawls = interval * (recrawls / left * (1 + 1e-15)), left
     return Plan(price, interval, taken, recrawls, pages, quality)
 
 

@@ -34,10 +34,9 @@ class Rota:
         self._by_site = np.argsort(site, kind="stable")
         self._sites, self._starts = np.unique(site[self._by_site], return_index=True)
         self._members = [np.zeros(0, np.intp)] * sites
-        for number, members in zip(
-            self._sites.tolist(), np.split(self._by_site, self._starts[1:].tolist()), strict=True
-        ):
-            self._members[number] = members
+        bounds = [*self._starts.tolist(), len(site)]
+        for place, number in enumerate(self._sites.tolist()):
+            self._members[number] = self._by_site[bounds[place] : bounds[place + 1]]
         self._key = np.full(len(site), -np.inf)
         self.round = max(1, int(min(len(site) / 100, 2 * math.sqrt(len(site)))))
 
@@ -65,7 +64,7 @@ class Rota:
     def best(self, free: NDArray[np.bool_]) -> tuple[float, SourceId] | None:
         """Key and number of the most wanted source of the free sites."""
         if len(self._sites) <= 1:
-            return self._first(self._by_site, bool(len(free) and free[0])) if len(self._sites) else None
+            return self._first(self._by_site, bool(free[self._sites[0]])) if len(self._sites) else None
         heap = self._heap
         while heap:
             site = heap[0][1]

@@ -10,6 +10,7 @@ often, as the probe share says, the source longest unseen goes before both, so t
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -63,9 +64,10 @@ class Scheduler:
         self._rota = Rota()
         self._page_heads: list[tuple[float, int]] = []  # (-key, site) of free sites
         self._in_flight: dict[Fetch, int] = {}  # with the site
-        self._retries: list[tuple[Seconds, SourceId]] = []
+        self._retries: list[tuple[Seconds, Fetch, int]] = []  # failed fetches, with their sites
         self._replan_at: Seconds = -np.inf
-        self._round_ends = 0
+        self._round_ends = 0  # after so many fetches,
+        self._round_until: Seconds = -np.inf  # or by the time they would have taken
         self._fetches = 0
         self._probes = 0.0
         self._sites = 0
@@ -99,7 +101,9 @@ class Scheduler:
             self._replan(now)
         for site in self._gate.freed(now):
             self._offer(site)
-        if self._fetches >= self._round_ends or (self._retries and self._retries[0][0] <= now):
+        if self._retries and self._retries[0][0] <= now:
+            self._retry(now)
+        if self._fetches >= self._round_ends or now >= self._round_until:
             self._begin_round(now)
         fetch = self._due_probe(now) or self._choose(now)
         if isinstance(fetch, Fetch):
@@ -107,17 +111,23 @@ class Scheduler:
         return fetch
 
     def ranking(self, now: Seconds, first: int) -> list[Ranked]:
-        """What would come next and how much it is wanted: slow and pure, for people."""
+        """What would come next, were all sites free and nothing to happen: slow and pure, for people."""
         if self.beliefs is None:
             return []
-        keys = self._source_keys(now)
-        sources = [
-            Ranked(Fetch("source", int(number)), float(keys[number]))
-            for number in np.argsort(-keys, kind="stable")[:first]
-            if keys[number] > -np.inf
-        ]
-        pages = [Ranked(Fetch("page", page), worth) for page, worth in self._frontier.best(now, first)]
-        return heapq.nlargest(first, sources + pages, key=lambda ranked: ranked.key)
+        planned = len(self.beliefs.link_rate)  # sources added since have no key before the next plan
+        row = self._known.source
+        keys = np.where(row.busy[:planned], -np.inf, self._policy.keys(row.seen[:planned], now))
+        order = [number for number in np.argsort(-keys, kind="stable")[:first].tolist() if keys[number] > -np.inf]
+        sources = deque(Ranked(Fetch("source", number), float(keys[number])) for number in order)
+        pages = deque(Ranked(Fetch("page", page), worth) for page, worth in self._frontier.best(now, first))
+        ranked: list[Ranked] = []
+        while len(ranked) < first and (pages or sources):
+            page, source = pages[0].key if pages else None, sources[0].key if sources else None
+            turn = self._policy.turn(page, source, self._fetches + len(ranked))
+            if turn is Turn.NOBODY:
+                break
+            ranked.append((pages if turn is Turn.PAGE else sources).popleft())
+        return ranked
 
     # What happened
 
@@ -139,7 +149,7 @@ class Scheduler:
             page = known.add_page(new, source, at, since, shown)
             places.append(page.place)
             site = self._site_of(new.site, source)
-            if self._frontier.add(new.page, site, page.published, at, source, page.place):
+            if self._frontier.add(new.page, site, page.published, at, page.sources, page.place):
                 self._offer_page(site)
             if self._feedback == "all":
                 self._estimator.exposed(source, page.place, 1.0, at - page.published, at)
@@ -181,14 +191,10 @@ class Scheduler:
 
     def _fetch_failed(self, event: FetchFailed) -> None:
         at, fetch, retry_at = event
-        if fetch.kind == "source":
-            # Not seen, so not crawled: its key stays as it was. It is left alone until the retry.
-            heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch.id))
-        elif retry_at is not None and fetch.id in self._known.pages:
-            page = self._known.pages[fetch.id]
-            self._frontier.add(
-                fetch.id, self._in_flight[fetch], page.published, page.found_at, page.sources[0], page.place
-            )
+        # A source was not seen, so it is as wanted as it was; it is only left alone until the retry.
+        if retry_at is not None or fetch.kind == "source":
+            site = self._in_flight.get(fetch, 0)
+            heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch, site))
         self._landed(fetch, at)
 
     def _clicks_counted(self, event: ClicksCounted) -> None:
@@ -208,7 +214,7 @@ class Scheduler:
             return self._take_page(page)
         source = self._rota.best(self._gate.free)
         if page is None and source is None:
-            return Wait(self._gate.next_free)
+            return Wait(self._next_chance())
         worth = None if page is None else self._frontier.worth(page, now)
         key = None if source is None else source[0]
         turn = self._policy.turn(worth, key, self._fetches)
@@ -220,7 +226,7 @@ class Scheduler:
             return self._take_source(source[1])
         # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
         soon = -key if key is not None and key < 0 else 1 / self._budget
-        return Wait(min(self._gate.next_free, now + soon))
+        return Wait(min(self._next_chance(), now + soon))
 
     def _due_probe(self, now: Seconds) -> Fetch | None:
         """The source longest unseen, if the probe share has earned it a fetch and it has starved for a day."""
@@ -266,6 +272,22 @@ class Scheduler:
             self._gate.lock(site)
         return fetch
 
+    def _next_chance(self) -> Seconds:
+        """When a resting site is free, or a failed fetch may be tried again."""
+        return min(self._gate.next_free, self._retries[0][0] if self._retries else np.inf)
+
+    def _retry(self, now: Seconds) -> None:
+        """Failed fetches whose time has come compete again."""
+        while self._retries and self._retries[0][0] <= now:
+            _, (kind, number), site = heapq.heappop(self._retries)
+            if kind == "source":
+                self._known.source.busy[number] = False
+                self._round_ends = self._fetches  # it has no key in this round
+            elif (page := self._known.pages.get(number)) is not None and self._frontier.add(
+                number, site, page.published, page.found_at, page.sources, page.place
+            ):
+                self._offer_page(site)
+
     def _offer(self, site: int) -> None:
         self._offer_page(site)
         self._rota.offer(site)
@@ -307,14 +329,10 @@ class Scheduler:
 
     def _begin_round(self, now: Seconds) -> None:
         """Compute the keys of all sources."""
-        while self._retries and self._retries[0][0] <= now:
-            self._known.source.busy[heapq.heappop(self._retries)[1]] = False
         self._round_ends = self._fetches + self._rota.round
-        self._rota.refresh(self._source_keys(now), self._gate.free)
-
-    def _source_keys(self, now: Seconds) -> np.ndarray:
+        self._round_until = now + self._rota.round / self._budget
         row = self._known.source
-        return np.where(row.busy, -np.inf, self._policy.keys(row.seen, now))
+        self._rota.refresh(np.where(row.busy, -np.inf, self._policy.keys(row.seen, now)), self._gate.free)
 
     def _grow_sites(self) -> None:
         self._sites = self._known.sites

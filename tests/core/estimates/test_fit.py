@@ -70,14 +70,14 @@ def test_slopes_of_footnote_4_are_those_of_the_error() -> None:
         )
 
     step = 1e-5
-    value, by_profit, by_decay, bend_profit, bend_decay = _slopes(age, target, weight, profit, decay)
+    value, by_profit, by_decay, *bends = _slopes(age, target, weight, profit, decay)
     assert np.allclose(value, error(profit, decay), rtol=1e-10)
     by_hand = (error(profit + step, decay) - error(profit - step, decay)) / (2 * step)
     assert np.allclose(by_profit, by_hand, rtol=1e-5, atol=1e-9)
     by_hand = (error(profit, decay + step) - error(profit, decay - step)) / (2 * step)
     assert np.allclose(by_decay, by_hand, rtol=1e-5, atol=1e-9)
-    assert (bend_profit > 0).all()
-    assert (bend_decay > 0).all()
+    assert (bends[0] > 0).all()
+    assert (bends[1] > 0).all()
 
 
 def test_a_second_fit_from_the_last_result_stays_there() -> None:

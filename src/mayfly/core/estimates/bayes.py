@@ -119,7 +119,8 @@ class Bayes:
     def _advance(self, seconds: Seconds, host: IntArray) -> None:
         forget = 2.0 ** (-seconds / self._profit_half_life)
         self._by_source.advance(seconds, self._decay_of[host], forget)
-        self._by_place.advance(seconds, np.full(PLACES, self._decay_of.mean()), forget)
+        mean_decay = self._decay_of.mean() if self._hosts else FIRST_GUESS
+        self._by_place.advance(seconds, np.full(PLACES, mean_decay), forget)
         self._found_at *= forget
         self._decay.advance(seconds, forget)
 

@@ -18,7 +18,9 @@ from mayfly.core.model import DAY, FloatArray, Found, IntArray, PerSecond, Secon
 
 _FIRST_RATE: PerSecond = 1 / DAY  # before any source was crawled twice; all get the same, so it only sets a scale
 _FIRST_LIFE: Seconds = 7 * DAY  # of a link on a source never crawled twice
-_AWAKENED = 0.1  # what the evidence of silence counts once a silent source shows links again
+_LATELY: Seconds = DAY / 2  # half-life of what counts as of late
+_ENOUGH = 3.0  # links of late before they are believed against the past
+_FAR_MORE = 10.0
 _LN2 = math.log(2)
 
 
@@ -30,7 +32,17 @@ class Links:
         self._trust = trust  # links' worth of belief in the host's mean
         self._twin_share = twin_share  # what a link counts that another source had shown before
         self._rhythm = Rhythm() if rhythm else None
-        self._row = Columns(host=0, found=0.0, listed=0.0, watched=0.0, gone=0.0, at_risk=0.0)
+        self._row = Columns(
+            host=0,
+            found=0.0,
+            listed=0.0,
+            watched=0.0,
+            gone=0.0,
+            at_risk=0.0,
+            late_found=0.0,
+            late_links=0.0,
+            late_watched=0.0,
+        )
         self._mean_rate = _FIRST_RATE
 
     @property
@@ -56,13 +68,12 @@ class Links:
             flat = (float(row.listed[source]) + 1.0) / (watched + DAY) * span
             span = self._rhythm.span(host, since, at) * watched_share
             self._rhythm.count(host, since, at, found.links, flat)
-        keep = math.exp(-_LN2 * gap / self._half_life)
-        if before < 1.0 and found.new > 3 and (before + 1.0) / (watched + 1.0 / self._mean_rate) * span < 1.0:
-            keep *= _AWAKENED
+        keep = _kept(gap, self._half_life)
         weight = (1 - keep) / -math.log(keep)  # of a link of unknown moment in this gap, on the average
         row.found[source] = before * keep + weight * found.new
         row.listed[source] = row.listed[source] * keep + weight * found.links
         row.watched[source] = watched * keep + weight * span
+        self._notice_awakening(source, gap, span, found, past=before / watched if watched else math.inf)
 
     def rates(self) -> FloatArray:
         """λ of each source, leaning on its host's mean, which leans on the mean of all."""
@@ -87,12 +98,28 @@ class Links:
         self._rhythm.refit()
         return self._rhythm.ahead(self._row.host, now)
 
+    def _notice_awakening(self, source: SourceId, gap: Seconds, span: Seconds, found: Found, past: PerSecond) -> None:
+        """A source that shows far more of late than it used to has changed: the past says little of it now."""
+        row = self._row
+        keep = _kept(gap, _LATELY)
+        weight = (1 - keep) / -math.log(keep)
+        row.late_found[source] = late = float(row.late_found[source]) * keep + weight * found.new
+        row.late_links[source] = row.late_links[source] * keep + weight * found.links
+        row.late_watched[source] = watched = float(row.late_watched[source]) * keep + weight * span
+        if late > _ENOUGH and late > _FAR_MORE * past * watched:
+            row.found[source], row.listed[source], row.watched[source] = late, row.late_links[source], watched
+
     def _learn_loss(self, source: SourceId, gap: Seconds, found: Found) -> PerSecond:
         """Learn how fast links leave; those that went did so when they were expected to, within the gap."""
         row = self._row
         loss = (float(row.gone[source]) + 1.0) / (float(row.at_risk[source]) + _FIRST_LIFE)
         lived = 1 / loss - gap / math.expm1(min(loss * gap, 700.0))
-        keep = math.exp(-_LN2 * gap / self._half_life)
+        keep = _kept(gap, self._half_life)
         row.gone[source] = row.gone[source] * keep + found.gone
         row.at_risk[source] = row.at_risk[source] * keep + found.stayed * gap + found.gone * lived
         return loss
+
+
+def _kept(gap: Seconds, half_life: Seconds) -> float:
+    """What older evidence still counts after a gap; never quite nothing, for its logarithm is taken."""
+    return math.exp(-_LN2 * min(gap / half_life, 500.0))

@@ -63,7 +63,7 @@ class Paper:
     def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
         if not self._per_found:
             self._source.pages[source] += 1
-        self._oldest.setdefault(source, at - age)
+        self._oldest[source] = min(at - age, self._oldest.get(source, at))
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
         source, _, _, age, count = clicks

@@ -48,7 +48,8 @@ class Index:
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         if self.price is None:
-            self.price = exact_plan(beliefs, budget).price
+            first = exact_plan(beliefs, budget).price
+            self.price = first if np.isfinite(first) else None  # none yet in a world without sources
         if len(self._ahead) == len(seen):
             self._stock, self._stock_at = self._stock_now(seen, now), now
         else:  # sources were added: hold that links came at the same rate since the last crawls
@@ -61,8 +62,9 @@ class Index:
             if self._cap
             else np.full(len(seen), np.inf)
         )
-        self._prices.append((now, self.price))
-        while self._prices[0][0] < now - DAY:
+        if self.price is not None:
+            self._prices.append((now, self.price))
+        while self._prices and self._prices[0][0] < now - DAY:
             self._prices.popleft()
 
     def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
@@ -78,11 +80,11 @@ class Index:
         return Turn.PAGE if source is None or page >= source else Turn.SOURCE
 
     def crawled(self, key: float) -> None:
-        assert self.price is not None
-        self.price += (key - self.price) / self._memory
+        self.price = key if self.price is None else self.price + (key - self.price) / self._memory
 
     def limits(self, now: Seconds) -> tuple[float, float]:
-        assert self.price is not None
+        if self.price is None or not self._prices:
+            return -np.inf, -np.inf
         lowest = min(price for _, price in self._prices)
         whole_day = now - self._prices[0][0] > 0.9 * DAY
         return self._hopeless * lowest if whole_day else -np.inf, self._hopeful * self.price

@@ -1,0 +1,219 @@
+"""The default estimator on sources whose truth is known."""
+
+from __future__ import annotations
+
+import tracemalloc
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mayfly.core.estimates.bayes import Bayes
+from mayfly.core.model import DAY, HOUR, PLACES, Beliefs, Credited, Found
+
+PROFIT, DECAY = 4.0, 1 / (10 * HOUR)
+END = 12 * DAY
+
+
+def credited(source: np.ndarray, age: np.ndarray, place: np.ndarray | None = None) -> Credited:
+    where = np.zeros(len(source), int) if place is None else place
+    return Credited(source, where, np.ones(len(source)), age, np.ones(len(source)))
+
+
+@cache
+def watched_in_part(feedback: str) -> tuple[Beliefs, float]:
+    """Pages fetched at random delays, whose clicks are seen from the fetch to now only. Also clicks by page."""
+    rng = np.random.default_rng(11)
+    pages = 4000
+    born = rng.uniform(0, END, pages)
+    fetched = born + rng.exponential(8 * HOUR, pages)
+    of = np.repeat(np.arange(pages), rng.poisson(PROFIT, pages))
+    at = born[of] + rng.exponential(1 / DECAY, len(of))
+    told_from = fetched[of] if feedback == "fetched" else born[of]
+    of, at = of[at >= told_from], at[at >= told_from]
+    estimator = Bayes(feedback=feedback, hope=0.0, profit_half_life=1000 * DAY)
+    estimator.added(np.zeros(1, int))
+    seen = 0
+    exposed_at = fetched if feedback == "fetched" else born
+    for push in np.arange(HOUR * 6, END + 1, HOUR * 6):
+        for page in np.flatnonzero((exposed_at < push) & (exposed_at >= push - HOUR * 6)):
+            at_page = float(exposed_at[page])
+            estimator.crawled(0, at_page, None, Found(1, 1, 0, 0, [0]))
+            estimator.exposed(0, 0, 1.0, at_page - float(born[page]), at_page)
+        now = (at < push) & (at >= push - HOUR * 6)
+        estimator.counted(float(push), credited(np.zeros(now.sum(), int), at[now] - born[of[now]]))
+        seen += int(now.sum())
+    return estimator.beliefs(END), seen / int((exposed_at < END).sum())
+
+
+@pytest.mark.parametrize("feedback", ["fetched", "all"])
+def test_profit_by_exposure_is_unbiased(feedback: str) -> None:
+    assert np.isclose(watched_in_part(feedback)[0].page_profit[0], PROFIT, rtol=0.1)
+
+
+def test_clicks_by_page_would_be_far_off() -> None:
+    """Else the test above would show nothing."""
+    assert watched_in_part("fetched")[1] < 0.65 * PROFIT
+
+
+@pytest.mark.parametrize("feedback", ["fetched", "all"])
+def test_decay_is_recovered_from_truncated_clicks(feedback: str) -> None:
+    assert np.isclose(watched_in_part(feedback)[0].profit_decay[0], DECAY, rtol=0.15)
+
+
+def crawl(
+    estimator: Bayes, source: int, times: np.ndarray, came: np.ndarray, left: np.ndarray, read_every: int = 10
+) -> Beliefs:
+    """Crawl a source at `times`, on which links are from `came` to `left`."""
+    showing: set[int] = set()
+    known: set[int] = set()
+    since = None
+    for count, now in enumerate(times.tolist()):
+        there = set(np.flatnonzero((came <= now) & (left > now)).tolist())
+        new = there - known
+        known |= there
+        found = Found(len(new), len(new), len(there & showing), len(showing - there))
+        estimator.crawled(source, now, since, found)
+        showing, since = there, now
+        if count % read_every == 0:
+            estimator.beliefs(now)
+    return estimator.beliefs(float(times[-1]))
+
+
+def by_day(rate: float, days: float, depth: float, rng: np.random.Generator) -> np.ndarray:
+    """Links that come at `rate` on the average, most at noon and few at night."""
+    at = np.sort(rng.uniform(0, days * DAY, rng.poisson(rate * (1 + depth) * days * DAY)))
+    level = (1 - depth * np.cos(2 * np.pi * at / DAY)) / (1 + depth)
+    return at[rng.random(len(at)) < level]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rate_is_recovered_from_uneven_gaps_through_day_and_night(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rate = 300 / DAY
+    came = by_day(rate, 21, 0.9, rng)
+    gaps = rng.choice([0.3 * HOUR, HOUR, 2.5 * HOUR], 600, p=[0.4, 0.4, 0.2])
+    times = np.cumsum(gaps)
+    hour = times % DAY / HOUR
+    times = times[(times < 21 * DAY) & ((hour > 7) | (rng.random(len(times)) < 0.3))]  # few crawls by night
+    estimator = Bayes()
+    estimator.added(np.zeros(1, int))
+    beliefs = crawl(estimator, 0, times, came, np.full(len(came), np.inf))
+    assert np.isclose(beliefs.link_rate[0], rate, rtol=0.15)
+
+
+def test_noon_is_held_to_be_busier_than_midnight() -> None:
+    rng = np.random.default_rng(1)
+    estimator = Bayes()
+    estimator.added(np.zeros(1, int))
+    came = by_day(300 / DAY, 21, 0.9, rng)
+    crawl(estimator, 0, np.arange(0, 21 * DAY, HOUR), came, np.full(len(came), np.inf))
+    noon, midnight = (float(estimator.beliefs(21 * DAY + hour * HOUR).rhythm[0]) for hour in (12, 0))
+    assert noon > 1.4
+    assert midnight < 0.5
+
+
+@pytest.mark.parametrize("life", [HOUR, 2 * HOUR])
+def test_rate_is_recovered_where_links_leave_faster_than_we_come(life: float) -> None:
+    rng = np.random.default_rng(5)
+    rate = 400 / DAY
+    came = by_day(rate, 15, 0.0, rng)
+    left = came + rng.exponential(life, len(came))
+    times = np.cumsum(rng.choice([HOUR, 4 * HOUR], 150))
+    times = times[times < 15 * DAY]
+    estimator = Bayes(rhythm=False)
+    estimator.added(np.zeros(1, int))
+    beliefs = crawl(estimator, 0, times, came, left)
+    seen = [np.sum((came <= now) & (came > then) & (left > now)) for then, now in pairwise(times.tolist())]
+    assert np.sum(seen) / (times[-1] - times[0]) < 0.7 * rate  # simply counted, many are missed
+    assert np.isclose(beliefs.link_rate[0], rate, rtol=0.3)
+    assert 0.5 < beliefs.link_loss[0] * life < 2
+
+
+def test_an_unknown_source_is_like_its_host_and_an_unknown_host_like_all() -> None:
+    estimator = Bayes(hope=0.0)
+    estimator.added(np.array([0, 0, 1, 1, 2]))  # the second of host 0, the second of host 1, and host 2 stay unseen
+    for push in range(1, 200):
+        for source in 0, 2:
+            estimator.exposed(source, 0, 1.0, 0.0, (push - 1) * HOUR)
+        many = 6 if push % 2 else 4
+        estimator.counted(push * HOUR, credited(np.zeros(many, int), np.full(many, 1800.0)))
+    profit = estimator.beliefs(200 * HOUR).page_profit
+    assert profit[0] > profit[1] > profit[4] > profit[3] > profit[2]
+
+
+def test_hope_is_for_what_is_little_known_and_fades_with_knowledge() -> None:
+    seen = []
+    for hope in 0.0, 1.0:
+        estimator = Bayes(hope=hope)
+        estimator.added(np.array([0, 1]))
+        for push in range(1, 300):
+            estimator.exposed(0, 0, 1.0, 0.0, (push - 1) * HOUR)
+            estimator.counted(push * HOUR, credited(np.zeros(3, int), np.full(3, 1800.0)))
+        seen.append(estimator.beliefs(300 * HOUR).page_profit)
+    extra = seen[1] / seen[0] - 1
+    assert extra[1] > 2 * extra[0] > 0
+
+
+def test_clicks_are_learned_by_place_apart_from_the_source() -> None:
+    estimator = Bayes()
+    estimator.added(np.array([0]))
+    top, bottom = 4, 20
+    for push in range(1, 200):
+        now = push * HOUR
+        estimator.crawled(0, now - 1800, now - HOUR - 1800, Found(2, 2, 10, 2, [top, bottom]))
+        for place in top, bottom:
+            estimator.exposed(0, place, 1.0, 0.0, now - 1800)
+        estimator.beliefs(now)
+        source, age, place = np.zeros(10, int), np.full(10, 600.0), np.array([top] * 9 + [bottom])
+        estimator.counted(now, credited(source, age, place))
+    worth = estimator.beliefs(200 * HOUR).place_worth
+    assert worth[top] > 1.3
+    assert worth[bottom] < 0.7
+    assert len(worth) == PLACES
+    assert np.isclose((worth[top] + worth[bottom]) / 2, 1.0, atol=0.05)  # one for the mean page found
+
+
+def test_places_may_be_left_out() -> None:
+    estimator = Bayes(places=False)
+    estimator.added(np.array([0]))
+    estimator.exposed(0, 4, 1.0, 0.0, 0.0)
+    estimator.counted(HOUR, credited(np.zeros(90, int), np.full(90, 600.0), np.full(90, 4)))
+    assert (estimator.beliefs(HOUR).place_worth == 1).all()
+
+
+def test_without_feedback_exposure_is_not_held_against_a_source() -> None:
+    estimator = Bayes(feedback="none")
+    estimator.added(np.array([0, 0]))
+    for _ in range(100):
+        estimator.exposed(0, 0, 1.0, 0.0, 0.0)
+    estimator.counted(DAY, credited(np.zeros(0, int), np.zeros(0)))
+    profit = estimator.beliefs(DAY).page_profit
+    assert profit[0] == profit[1]
+
+
+def test_links_of_twins_count_a_little() -> None:
+    """A source that only shows what another showed before is kept in mind, far below one that shows it first."""
+    estimator = Bayes(rhythm=False)
+    estimator.added(np.array([0, 0, 0]))
+    for day in range(1, 11):
+        for source, found in enumerate((Found(20, 20, 5, 20), Found(0, 20, 5, 20), Found(0, 0, 5, 0))):
+            estimator.crawled(source, day * DAY, (day - 1) * DAY, found)
+    first, twin, silent = estimator.beliefs(10 * DAY).link_rate.tolist()
+    assert first > 5 * twin
+    assert twin > 2 * silent
+
+
+def test_a_million_sources_fit_into_a_gigabyte() -> None:
+    tracemalloc.start()
+    try:
+        estimator = Bayes()
+        estimator.added(np.repeat(np.arange(50_000), 20))
+        beliefs = estimator.beliefs(0.0)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(beliefs.link_rate) == 1_000_000
+    assert held > 50_000_000  # the columns are there, and were counted
+    assert peak < 1_000_000_000

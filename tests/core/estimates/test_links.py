@@ -1,0 +1,75 @@
+"""Rates of links that come and go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mayfly.core.estimates.links import Links
+from mayfly.core.model import DAY, HOUR, Found
+
+
+def links(**changes: object) -> Links:
+    made = Links(**({"half_life": 3 * DAY, "trust": 1.0, "twin_share": 0.05, "rhythm": False} | changes))
+    made.grow(np.array([0, 0, 1]))
+    return made
+
+
+def crawl_every(made: Links, source: int, gap: float, number: int, begin: float, end: float) -> None:
+    for at in np.arange(begin + gap, end + 1, gap).tolist():
+        made.crawled(source, at - gap, at, Found(number, number, 20, 0))
+
+
+@pytest.mark.parametrize("gap", [600.0, HOUR, 12 * HOUR, 2 * DAY])
+def test_the_rate_does_not_depend_on_how_often_we_came(gap: float) -> None:
+    made = links()
+    daily = 288
+    crawl_every(made, 0, gap, round(daily * gap / DAY), 0.0, 20 * DAY)
+    assert np.isclose(made.rates()[0] * DAY, daily, rtol=0.08)
+
+
+def test_a_change_of_pace_is_followed_within_some_half_lives() -> None:
+    made = links()
+    crawl_every(made, 0, 6 * HOUR, 25, 0.0, 20 * DAY)
+    crawl_every(made, 0, 6 * HOUR, 5, 20 * DAY, 32 * DAY)
+    assert 19 < made.rates()[0] * DAY < 28  # 100 a day before, 20 since
+
+
+def test_little_known_sources_lean_on_their_host_then_on_all() -> None:
+    made = links()
+    crawl_every(made, 0, 6 * HOUR, 25, 0.0, 20 * DAY)
+    rate = made.rates() * DAY
+    assert np.isclose(rate[1], rate[0], rtol=0.05)
+    made.grow(np.array([1]))
+    crawl_every(made, 2, 6 * HOUR, 1, 0.0, 20 * DAY)
+    rate = made.rates() * DAY
+    assert rate[3] < 0.2 * rate[1]
+
+
+def test_links_that_stay_have_a_small_loss_and_links_that_go_a_large_one() -> None:
+    made = links()
+    for hour in range(1, 300):
+        made.crawled(0, (hour - 1) * HOUR, hour * HOUR, Found(1, 1, 30, 0))
+        made.crawled(1, (hour - 1) * HOUR, hour * HOUR, Found(10, 10, 10, 10))
+    stays, goes, unknown = made.losses().tolist()
+    assert stays < 1 / (7 * DAY)
+    assert np.isclose(goes, np.log(2) / HOUR, rtol=0.15)  # half of them go in an hour
+    assert np.isclose(unknown, 1 / (7 * DAY))
+
+
+def test_a_long_silence_is_soon_forgotten_when_links_come_again() -> None:
+    made = links()
+    crawl_every(made, 2, DAY, 20, 0.0, 14 * DAY)
+    crawl_every(made, 0, DAY, 0, 0.0, 14 * DAY)
+    silent = float(made.rates()[0]) * DAY
+    made.crawled(0, 14 * DAY, 15 * DAY, Found(20, 20, 0, 0))
+    assert silent < 1
+    assert made.rates()[0] * DAY > 8
+
+
+@pytest.mark.parametrize("half_life", [HOUR, 3 * DAY])
+def test_a_gap_of_many_half_lives_is_taken(half_life: float) -> None:
+    made = links(half_life=half_life)
+    made.crawled(0, 0.0, 60 * DAY, Found(60, 60, 0, 5))
+    assert np.isfinite(made.rates()).all()
+    assert made.rates()[0] > 0
