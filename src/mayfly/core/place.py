@@ -6,9 +6,7 @@ sources seen to link the page, up to four. What a place is worth, against the me
 
 from __future__ import annotations
 
-import numpy as np
-
-from mayfly.core.model import PLACES, FloatArray
+from mayfly.core.model import PLACES
 
 _SHARES = (0.1, 0.25, 0.5, 0.75)
 _MOST_SOURCES = 4
@@ -34,8 +32,3 @@ def next_place(place: int) -> int:
     (5, 7)
     """
     return place if place % _MOST_SOURCES == _MOST_SOURCES - 1 else place + 1
-
-
-def even_places() -> FloatArray:
-    """Every place worth the same."""
-    return np.ones(PLACES)

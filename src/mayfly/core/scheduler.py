@@ -181,7 +181,10 @@ class Scheduler:
 
     def _page_fetched(self, event: PageFetched) -> None:
         at, number = event
-        page = self._known.pages[number]
+        page = self._known.pages.get(number)
+        if page is None:  # forgotten while it was under way
+            self._landed(Fetch("page", number), at)
+            return
         page.fetched_at = at
         if self._feedback == "fetched":
             age = max(at - page.published, 0.0)

@@ -241,7 +241,6 @@ class _World:
         )  # links of each source up to here were there at a crawl, or were missed
         self._showing: list[list[Seconds]] = [[] for _ in trace.source_ids]  # when links last shown will leave
         self._known = bytearray(len(trace.page_ids))
-        self._end = trace.end
         self._pushed = 0
         self._late: list[PageId] = []  # pages shown since the last push
         self._clicks_of: tuple[IntArray, IntArray] | None = None

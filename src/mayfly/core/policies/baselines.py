@@ -33,7 +33,6 @@ class FixedQuota(PaperPolicy):
     def __init__(self, quota: float = 0.5) -> None:
         self._quota = quota
         self._per_second: FloatArray = np.zeros(0)
-        self._recrawls = 0.0
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         self._per_second = 1 / paper_plan(beliefs, self._quota * budget, page_cost=False).interval
