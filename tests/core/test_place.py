@@ -9,25 +9,25 @@ from mayfly.core.model import PLACES
 from mayfly.core.place import first_place, next_place
 
 
-@given(st.integers(1, 500), st.integers(0, 500))
-def test_every_place_is_a_row_of_the_table(rank: int, shown: int) -> None:
-    place = first_place(rank, shown)
+@given(st.integers(1, 500), st.floats(1, 500))
+def test_every_place_is_a_row_of_the_table(rank: int, usual: float) -> None:
+    place = first_place(rank, usual)
     for _ in range(6):
         assert 0 <= place < PLACES
         place = next_place(place)
 
 
-@given(st.integers(1, 200), st.integers(1, 200))
-def test_lower_on_the_list_is_never_a_higher_class(rank: int, shown: int) -> None:
-    assert first_place(rank, shown) <= first_place(rank + 1, shown)
+@given(st.integers(1, 200), st.floats(1, 200))
+def test_lower_on_the_list_is_never_a_higher_class(rank: int, usual: float) -> None:
+    assert first_place(rank, usual) <= first_place(rank + 1, usual)
 
 
 def test_top_and_bottom_differ_and_an_untold_rank_is_neither() -> None:
-    assert len({first_place(None, 100), first_place(1, 100), first_place(100, 100)}) == 3
+    assert len({first_place(None, 20.0), first_place(1, 20.0), first_place(100, 20.0)}) == 3
 
 
 def test_up_to_four_sources_are_told_apart_and_ranks_stay_apart() -> None:
-    top, bottom = first_place(1, 100), first_place(90, 100)
+    top, bottom = first_place(1, 20.0), first_place(90, 20.0)
     seen = []
     for _ in range(6):
         seen.append((top, bottom))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import chain
 
@@ -13,6 +14,7 @@ from mayfly.core.model import DAY, Credited, IntArray, PageId, Seconds, SourceId
 from mayfly.core.place import first_place
 
 FORGET_AFTER: Seconds = 30 * DAY  # pages found longer ago earn nothing that could teach us more
+_RANKS_KEPT = 500.0  # links whose ranks make the usual one, the older half forgotten when there are more
 NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as crawled, at least
 
 
@@ -34,7 +36,7 @@ class Knowledge:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self.source = Columns(seen=0.0, first=True, busy=False, host=0, site=0)
+        self.source = Columns(seen=0.0, first=True, busy=False, host=0, site=0, ranks=0.0, log_ranks=0.0)
         self.pages: dict[PageId, KnownPage] = {}
         self._hosts: dict[str, int] = {}
         self._sites: dict[str, int] = {}
@@ -61,13 +63,24 @@ class Knowledge:
         """When the source was crawled last; None before its first crawl."""
         return None if self.source.first[source] else float(self.source.seen[source])
 
-    def add_page(self, new: NewPage, source: SourceId, at: Seconds, since: Seconds | None, shown: int) -> KnownPage:
+    def add_page(self, new: NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> KnownPage:
         """Note a page shown for the first time. Where no date is given it appeared in the middle of the gap."""
         published = new.published
         if published is None:
             published = at if since is None else (since + at) / 2
-        page = self.pages[new.page] = KnownPage(min(published, at), at, source, first_place(new.rank, shown))
+        page = self.pages[new.page] = KnownPage(min(published, at), at, source, self._place(new.rank, source))
         return page
+
+    def _place(self, rank: float | None, source: SourceId) -> int:
+        """The place of a new link, against the (geometric) mean rank of those before it on this source."""
+        if rank is None:
+            return 0
+        row = self.source
+        ranks, logs = float(row.ranks[source]), float(row.log_ranks[source])
+        place = first_place(rank, math.exp(logs / ranks) if ranks else rank)
+        keep = 1.0 if ranks < _RANKS_KEPT else 0.5
+        row.ranks[source], row.log_ranks[source] = ranks * keep + 1.0, logs * keep + math.log(max(rank, 1.0))
+        return place
 
     def credit(self, clicks: ClicksCounted) -> Credited:
         """Clicks by source: each goes to every source that was seen to link the page."""

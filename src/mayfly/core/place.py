@@ -1,28 +1,32 @@
 """Where a page is linked says what it is worth: how high on the source, and on how many sources.
 
-A place is a class of both: five shares of the source's list from top to bottom (0: rank not told), times the number of
-sources seen to link the page, up to four. What a place is worth, against the mean page of the same sources, is learned.
+A place is a class of both: five steps of the rank, against the ranks at which new links usually appear on that source
+(0: rank not told), times the number of sources seen to link the page, up to four. A source that lists its newest at the
+bottom has high ranks for all; only a link above its usual place was put there by an editor. What a place is worth,
+against the mean page of the same sources, is learned.
 """
 
 from __future__ import annotations
 
+import math
+
 from mayfly.core.model import PLACES
 
-_SHARES = (0.1, 0.25, 0.5, 0.75)
+_STEPS = (-1.2, -0.5, 0.0, 0.5)  # of ln(rank / usual rank)
 _MOST_SOURCES = 4
-assert (len(_SHARES) + 2) * _MOST_SOURCES == PLACES
+assert (len(_STEPS) + 2) * _MOST_SOURCES == PLACES
 
 
-def first_place(rank: float | None, shown: int) -> int:
-    """The place of a page just found on one source, at `rank` (1 = top) of the `shown` links.
+def first_place(rank: float | None, usual: float) -> int:
+    """The place of a page just found on one source, at `rank` (1 = top), where new links usually appear at `usual`.
 
-    >>> first_place(None, 40), first_place(1, 40), first_place(39, 40)
+    >>> first_place(None, 20.0), first_place(1, 20.0), first_place(39, 20.0)
     (0, 4, 20)
     """
     if rank is None:
         return 0
-    share = rank / max(shown, rank)
-    return (1 + sum(share > edge for edge in _SHARES)) * _MOST_SOURCES
+    above = math.log(max(rank, 1.0) / usual)
+    return (1 + sum(above > step for step in _STEPS)) * _MOST_SOURCES
 
 
 def next_place(place: int) -> int:

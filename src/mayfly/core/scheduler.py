@@ -141,12 +141,11 @@ class Scheduler:
         at, source, new_pages, known_pages, stayed, gone = event
         known = self._known
         since = known.last_crawl(source)
-        shown = stayed + len(new_pages) + len(known_pages)
         places: list[int] = []
         for new in new_pages:
             if new.page in known.pages:
                 continue
-            page = known.add_page(new, source, at, since, shown)
+            page = known.add_page(new, source, at, since)
             places.append(page.place)
             site = self._site_of(new.site, source)
             if self._frontier.add(new.page, site, page.published, at, page.sources, page.place):
