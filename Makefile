@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint bench docs clean
 
 demo: setup
 	$(BIN)/mayfly demo
@@ -17,6 +17,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: setup
+	$(BIN)/python docs/reference/generate.py
 
 bench: setup
 	$(BIN)/python bench/plan.py

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from mayfly.core.model import FloatArray, SourceId
 
+_UNKNOWN = -1
+
 
 class Rota:
     """The column of keys, and a heap of the free sites by their best key."""
@@ -26,7 +28,7 @@ class Rota:
         self._by_site: NDArray[np.intp] = np.zeros(0, np.intp)
         self._starts: NDArray[np.intp] = np.zeros(0, np.intp)
         self._sites: NDArray[np.intp] = np.zeros(0, np.intp)  # those with sources
-        self._heap: list[tuple[float, int]] = []
+        self._heap: list[tuple[float, int, SourceId]] = []  # (-key, site, source)
         self.round = 1  # decisions between two computations of all keys
 
     def arrange(self, site: NDArray[np.intp], sites: int) -> None:
@@ -38,7 +40,7 @@ class Rota:
         for place, number in enumerate(self._sites.tolist()):
             self._members[number] = self._by_site[bounds[place] : bounds[place + 1]]
         self._key = np.full(len(site), -np.inf)
-        self.round = max(1, int(min(len(site) / 100, 2 * math.sqrt(len(site)))))
+        self.round = max(1, int(min(len(site) / 100, 4 * math.sqrt(len(site)))))
 
     def refresh(self, key: FloatArray, free: NDArray[np.bool_]) -> None:
         """Begin a round with new keys; `-inf` keeps a source out."""
@@ -51,26 +53,29 @@ class Rota:
         if len(rows) > enough:
             rows = rows[np.argpartition(-best[rows], enough)[:enough]]
         rows = rows[np.argsort(-best[rows], kind="stable")]
-        self._heap = list(zip((-best[rows]).tolist(), self._sites[rows].tolist(), strict=True))
+        nobody = [_UNKNOWN] * len(rows)  # which source it is, is found out when its turn comes
+        self._heap = list(zip((-best[rows]).tolist(), self._sites[rows].tolist(), nobody, strict=True))
 
     def offer(self, site: int) -> None:
         """A site is free again: its best source competes."""
-        members = self._members[site] if site < len(self._members) else ()
-        if len(members) and len(self._sites) > 1:
-            best = float(self._key[members].max())
-            if best > -np.inf:
-                heapq.heappush(self._heap, (-best, site))
+        if len(self._sites) > 1 and site < len(self._members):
+            found = self._first(self._members[site])
+            if found is not None:
+                heapq.heappush(self._heap, (-found[0], site, found[1]))
 
     def best(self, free: NDArray[np.bool_]) -> tuple[float, SourceId] | None:
         """Key and number of the most wanted source of the free sites."""
         if len(self._sites) <= 1:
-            return self._first(self._by_site, bool(free[self._sites[0]])) if len(self._sites) else None
+            return self._first(self._by_site) if len(self._sites) and free[self._sites[0]] else None
         heap = self._heap
         while heap:
-            site = heap[0][1]
-            found = self._first(self._members[site], bool(free[site]))
-            if found is not None and found[0] == -heap[0][0]:
-                return found
+            key, site, source = heap[0]
+            if free[site]:
+                if source != _UNKNOWN and self._key[source] == -key:
+                    return -key, source
+                found = self._first(self._members[site])
+                if found is not None and found[0] == -key:
+                    return found
             heapq.heappop(heap)
         return None
 
@@ -78,8 +83,8 @@ class Rota:
         """The source is being crawled."""
         self._key[source] = -np.inf
 
-    def _first(self, members: NDArray[np.intp], free: bool) -> tuple[float, SourceId] | None:
-        if not free:
+    def _first(self, members: NDArray[np.intp]) -> tuple[float, SourceId] | None:
+        if not len(members):
             return None
         number = int(members[self._key[members].argmax()]) if len(members) < len(self._key) else int(self._key.argmax())
         key = float(self._key[number])
