@@ -26,7 +26,7 @@ from mayfly.core.policies.turns import Turn
 from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
 
-STARVED: Seconds = DAY  # a source seen later than this needs no probe
+STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
 _NO_SITE = "*"  # all pages and sources share one queue while the gate stands open
 
 
@@ -231,7 +231,7 @@ class Scheduler:
         return Wait(min(self._next_chance(), now + soon))
 
     def _due_probe(self, now: Seconds) -> Fetch | None:
-        """The source longest unseen, if the probe share has earned it a fetch and it has starved for a day."""
+        """The source longest unseen, if the probe share has earned it a fetch and it has starved for long."""
         self._probes += self._probe
         if self._probes < 1:
             return None
