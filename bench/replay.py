@@ -1,4 +1,4 @@
-"""Replay of 400,000 pages and 3,000 sources with `bayes`: fetches per CPU-second for every policy, and peak memory.
+"""Replay of a world like the paper's with `bayes`: fetches per CPU-second for every policy, and peak memory.
 
 Limits: 20,000 for bfs, echo-greedy and echo-newpages, 10,000 for the others, in under 2 GB.
 
@@ -11,9 +11,10 @@ import time
 
 from mayfly.core.policies import POLICIES
 from mayfly.lab.replay import Settings, replay, report
-from mayfly.lab.synthetic import Shape, make_world
+from mayfly.lab.shapes import SHAPES
+from mayfly.lab.synthetic import make_world
 
-WORLD = Shape(hosts=150, sources_per_host=20, pages=400_000, days=21.0, more_links=4.0)
+WORLD = SHAPES["paper"]
 BUDGET = 0.2
 FAST = ("bfs", "echo-greedy", "echo-newpages")
 

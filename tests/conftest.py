@@ -1,17 +1,30 @@
 """What tests share: small worlds on disk, the shared traces where they are, a way to run the command."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from mayfly.lab.synthetic import Shape, make_world
+from mayfly.core.model import DAY
+from mayfly.lab.shapes import Publishers, Shape
+from mayfly.lab.synthetic import make_world
 from mayfly.lab.trace import Trace, write_trace
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-TINY = Shape(hosts=4, sources_per_host=5, pages=900, days=6.0)
+TINY = Shape(
+    {"news": Publishers(hosts=4, pages_per_day=37.5, sections=3, others=0)},
+    days=6.0,
+    clicks_per_second=2700 / (6 * DAY),
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Finished runs are kept in the user's cache folder; tests neither read nor fill that of whoever runs them."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")

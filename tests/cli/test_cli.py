@@ -79,7 +79,7 @@ def test_a_broken_trace_is_refused_without_a_traceback(mayfly, folder, tmp_path)
 
 def test_lab_info_counts(mayfly, folder, world) -> None:
     facts = json.loads(mayfly("lab", "info", folder, "--json").stdout)
-    assert (facts["pages"], facts["sources"], facts["links"]) == (900, 20, len(world.added))
+    assert (facts["pages"], facts["sources"], facts["links"]) == (len(world.page_ids), 20, len(world.added))
     assert "clicked share" in mayfly("lab", "info", folder).stdout
 
 
@@ -118,3 +118,64 @@ def test_plan_shows_what_a_budget_buys(mayfly, folder, tmp_path) -> None:
 def test_version_and_no_arguments(mayfly) -> None:
     assert mayfly("--version").stdout.strip() == "0.1.0"
     assert "Usage" in mayfly().stdout + mayfly().stderr
+
+
+def test_lab_make_writes_a_trace_that_can_be_read(mayfly, tmp_path) -> None:
+    out = tmp_path / "made"
+    done = mayfly("lab", "make", out, "--like", "paper", "--seed", "2", "--days", "3", "--scale", "0.02")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(mayfly("lab", "info", out, "--json").stdout)
+    assert facts["trace"] == "paper-2" and facts["days"] == 3 and facts["shows"] > facts["clicks"] > 0
+    assert facts["paper"]["sources"] == 3000
+    assert "in the paper" in mayfly("lab", "info", out).stdout
+    again = mayfly("lab", "make", out, "--like", "news")
+    assert again.returncode == 2 and "not an empty folder" in again.stderr
+    for wrong in ("nothing", str(tmp_path / "missing.toml")):
+        refused = mayfly("lab", "make", tmp_path / "other", "--like", wrong)
+        assert refused.returncode == 2 and wrong in refused.stderr
+        assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("like", ["news", "blogs", "forum"])
+def test_every_preset_makes_a_world(mayfly, tmp_path, like: str) -> None:
+    done = mayfly("lab", "make", tmp_path / like, "--like", like, "--days", "2", "--scale", "0.2")
+    assert done.returncode == 0, done.stderr
+    assert mayfly("lab", "run", tmp_path / like, "--budget", "1x", "--json").returncode == 0
+
+
+def test_lab_table_like_the_paper(mayfly, tmp_path) -> None:
+    flags = ("--like-paper", "--scale", "0.02", "--seeds", "2", "--cache", tmp_path / "cache")
+    done = mayfly("lab", "table", *flags)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == [
+        "bfs", "fixed-quota", "frequency", "echo-greedy", "echo-schedule", "echo-newpages", "index", "upper",
+    ]  # fmt: skip
+    assert "0.86" in next(line for line in lines if line.startswith("echo-newpages"))
+    assert len(list((tmp_path / "cache").iterdir())) == 7 * 3 * 2
+    assert mayfly("lab", "table", *flags).stdout == done.stdout
+    runs = json.loads(mayfly("lab", "table", *flags, "--json").stdout)
+    assert {run["seed"] for run in runs} == {1, 2} and {run["trace"] for run in runs} == {"paper-1", "paper-2"}
+    wrong = mayfly("lab", "table")
+    assert wrong.returncode == 2 and "--like-paper" in wrong.stderr
+
+
+def test_lab_sweep_makes_tables_and_plots(mayfly, folder, tmp_path) -> None:
+    flags = ("--over", "log-push,quota", "--policies", "echo-newpages", "--fresh", "--out", tmp_path)
+    done = mayfly("lab", "sweep", folder, *flags)
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "log-push.md", "log-push.png", "quota.md", "quota.png", "warm-up-echo-newpages.png",
+    }  # fmt: skip
+    found = json.loads(mayfly("lab", "sweep", folder, *flags, "--json").stdout)
+    assert [arm["value"] for arm in found["log-push"]] == [3600, 43200, 86400, 604800]
+    assert mayfly("lab", "sweep", folder, "--over", "moon").returncode == 2
+
+
+def test_lab_figures_draws_every_picture(mayfly, folder, tmp_path) -> None:
+    done = mayfly("lab", "figures", folder, "--out", tmp_path, "--fresh")
+    assert done.returncode == 0, done.stderr
+    names = {"interest", "optimum", "rates", "profit-5-hours", "profit-1-week", "delays", "spending"}
+    assert {file.name for file in tmp_path.iterdir()} == {f"{name}{end}" for name in names for end in (".png", ".svg")}
+    for file in tmp_path.glob("*.png"):
+        assert file.read_bytes().startswith(b"\x89PNG") and file.stat().st_size > 5000

@@ -171,21 +171,24 @@ def test_a_source_silent_for_two_weeks_is_back_at_its_interval_within_a_day(
     web: SimpleNamespace, plenty: float
 ) -> None:
     """It then shows 20 loved links a day, as a twin does that was never silent (DESIGN §3)."""
-    crawls, found_at = awakened(web, plenty)
-    sleeper, twin = (np.array(crawls[source]) for source in (1, 0))
-    asleep, awake = (np.sum((times > 7 * DAY) & (times < 14 * DAY)) for times in (sleeper, twin))
-    assert asleep < 0.2 * awake  # else nothing is shown
-    second_day = [times[(times >= found_at + DAY) & (times <= found_at + 2 * DAY)] for times in (sleeper, twin)]
-    gaps = [float(np.mean(np.diff(times))) for times in second_day]
-    assert gaps[0] <= 1.5 * gaps[1]
+    ratios = []
+    for seed in range(3):  # how much the first twenty pages are clicked is chance, and so is how soon it is believed
+        crawls, found_at = awakened(web, plenty, seed)
+        sleeper, twin = (np.array(crawls[source]) for source in (1, 0))
+        asleep, awake = (np.sum((times > 7 * DAY) & (times < 14 * DAY)) for times in (sleeper, twin))
+        assert asleep < 0.2 * awake  # else nothing is shown
+        second_day = [times[(times >= found_at + DAY) & (times <= found_at + 2 * DAY)] for times in (sleeper, twin)]
+        gaps = [float(np.mean(np.diff(times))) for times in second_day]
+        ratios.append(gaps[0] / gaps[1])
+    assert np.mean(ratios) <= 1.5
 
 
-def awakened(web: SimpleNamespace, plenty: float) -> tuple[dict[int, list[float]], float]:
+def awakened(web: SimpleNamespace, plenty: float, seed: int) -> tuple[dict[int, list[float]], float]:
     """Crawls of six loved sources, the second of which is silent for two weeks; and the crawl that found it awake.
 
     The budget is `plenty` times the fetches that all new pages need.
     """
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     silent, end = 14 * DAY, 18 * DAY
     world, page = web.World([f"host{number}" for number in range(6)]), 0
     for source in range(6):
@@ -221,6 +224,8 @@ def test_a_site_with_thousands_of_waiting_pages_does_not_starve_the_others(web: 
     scheduler.observe(SourceCrawled(0.0, 0, [NewPage(page, published=0.0) for page in range(5000)]))
     for source in range(1, 5):
         scheduler.observe(SourceCrawled(0.5, source, [NewPage(10_000 * source + page) for page in range(20)]))
+    for source in range(5):
+        scheduler.observe(SourceCrawled(0.6, source))  # the seed rounds are over
     asked_of: Counter[str] = Counter()
     fetched: Counter[str] = Counter()
     for _, fetch in asked(scheduler, np.arange(1.0, 301.0, 1.0)):

@@ -5,7 +5,8 @@ import io
 
 import pytest
 
-from mayfly.lab.compare import HEADINGS, as_csv, as_markdown, as_rows, compare, smallest_budget
+from mayfly.lab.compare import as_csv, as_markdown, as_rows, compare, headings, smallest_budget
+from mayfly.lab.jobs import Jobs
 from mayfly.lab.replay import Settings, replay, report
 
 
@@ -13,7 +14,7 @@ def test_parallel_runs_equal_single_ones(world) -> None:
     budgets = [0.3 * world.page_rate, 0.9 * world.page_rate]
     ticks = []
     cells = compare(
-        world, Settings("bfs", 1.0), ["bfs", "index"], budgets, [0, 1], jobs=2, done=lambda: ticks.append(1)
+        Jobs([world], 2), [(0, 0), (0, 1)], Settings("bfs", 1.0), ["bfs", "index"], budgets, done=ticks.append
     )
     assert [(cell.policy, cell.budget) for cell in cells] == [(p, b) for p in ("bfs", "index") for b in budgets]
     assert len(ticks) == 8
@@ -23,18 +24,20 @@ def test_parallel_runs_equal_single_ones(world) -> None:
 
 
 def test_every_form_has_every_run(world) -> None:
-    cells = compare(world, Settings("bfs", 1.0), ["bfs", "frequency"], [0.5 * world.page_rate], [0, 1], jobs=1)
+    cells = compare(
+        Jobs([world], 1), [(0, 0), (0, 1)], Settings("bfs", 1.0), ["bfs", "frequency"], [0.5 * world.page_rate]
+    )
     lines = list(csv.DictReader(io.StringIO(as_csv(cells))))
     assert [(line["policy"], line["seed"]) for line in lines] == [(p, s) for p in ("bfs", "frequency") for s in "01"]
     assert float(lines[0]["share"]) == cells[0].runs[0]["share"]
-    markdown = as_markdown(as_rows(cells, world.page_rate)).splitlines()
-    assert len(markdown) == 2 + len(cells) and all(heading in markdown[0] for heading in HEADINGS)
+    markdown = as_markdown(headings(), as_rows(cells, world.page_rate)).splitlines()
+    assert len(markdown) == 2 + len(cells) and all(heading in markdown[0] for heading in headings())
     assert f"{cells[0].mean('share'):.3f} ± {cells[0].spread('share'):.3f}" in markdown[2]
 
 
 def test_the_smallest_budget_just_reaches(world) -> None:
     settings = Settings("index", 1.0)
-    found = smallest_budget(world, settings, 0.8)
+    found = smallest_budget(Jobs([world], 1), settings, world.page_rate, 0.8)
 
     def share(budget: float) -> float:
         return report(replay(world, Settings("index", budget)))[0]["share"]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import mayfly
-from mayfly.cli import demo, lab, plan
+from mayfly.cli import demo, experiments, lab, plan
 from mayfly.errors import MayflyError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+for experiment in (experiments.table, experiments.sweep, experiments.figures):
+    lab.app.command()(experiment)
 app.add_typer(lab.app, name="lab")
 app.command(help=demo.demo.__doc__)(demo.demo)
 app.command(help=plan.plan.__doc__)(plan.plan)

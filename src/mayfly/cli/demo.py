@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from mayfly.cli import words
-from mayfly.lab.compare import ALL_POLICIES, HEADINGS, as_rows, compare
+from mayfly.lab.compare import ALL_POLICIES, as_rows, compare, headings
+from mayfly.lab.jobs import Jobs
 from mayfly.lab.plots import draw_shares
 from mayfly.lab.replay import Settings
-from mayfly.lab.synthetic import Shape, make_world
+from mayfly.lab.shapes import Shape
+from mayfly.lab.synthetic import make_world
 
 _BUDGETS = (0.22, 0.44, 0.87)  # of the page rate, as in the paper
 
@@ -25,24 +27,22 @@ def demo(
 
     Example: mayfly demo --seed 2
     """
-    shape = Shape()
+    world = make_world(Shape(), seed)
     typer.echo(
-        f"A made-up world: {shape.hosts} hosts, {shape.hosts * shape.sources_per_host} sources, {shape.pages:,} new "
-        f"pages in {shape.days:g} days.\nEvery policy gets the same few fetches; who keeps most clicks?\n"
+        f"A made-up world: {len(set(world.hosts))} hosts, {len(world.source_ids)} sources, {len(world.page_ids):,} new "
+        f"pages in {Shape().days:g} days.\nEvery policy gets the same few fetches; who keeps most clicks?\n"
     )
-    world = make_world(shape, seed)
     budgets = [share * world.page_rate for share in _BUDGETS]
-    with words.progress("replays", len(ALL_POLICIES) * len(budgets)) as (bar, task):
+    with words.progress("replays", len(ALL_POLICIES) * sum(budgets)) as bar:
         cells = compare(
-            world,
+            Jobs([world], os.cpu_count() or 1),
+            [(0, 0)],
             Settings("index", budgets[0]),
             ALL_POLICIES,
             budgets,
-            [0],
-            jobs=os.cpu_count() or 1,
-            done=lambda: bar.advance(task),
+            done=lambda job: bar(job.settings.budget),
         )
-    words.print_table(HEADINGS, as_rows(cells, world.page_rate))
+    words.print_table(headings(), as_rows(cells, world.page_rate))
     out.mkdir(parents=True, exist_ok=True)
     figure = out / "policies.png"
     draw_shares(cells, "Clicks kept on a made-up world, by policy and budget", figure)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from mayfly.core.model import PerSecond, Seconds
@@ -59,24 +66,28 @@ def moment(text: str, start: Seconds, name: str) -> Seconds:
 
 
 @contextmanager
-def progress(label: str, total: int) -> Iterator[tuple[Progress, TaskID]]:
-    """A bar on standard error with the time left; nothing where nobody watches."""
+def progress(label: str, total: float) -> Iterator[Callable[[float], None]]:
+    """A bar on standard error with the time left; none where nobody watches. Call it with each piece of work done."""
     bar = Progress(
         TextColumn(label),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
+        speed_estimate_period=600.0,
     )
     with bar:
-        yield bar, bar.add_task(label, total=total)
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.advance(task, done)
 
 
-def print_table(headings: tuple[str, ...], rows: Sequence[Sequence[str]]) -> None:
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table for people, as wide as it needs to be when not on a terminal."""
     table = Table(*headings, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)

@@ -36,7 +36,7 @@ class Knowledge:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self.source = Columns(seen=0.0, first=True, busy=False, host=0, site=0, ranks=0.0, log_ranks=0.0)
+        self.source = Columns(seen=0.0, crawls=0, busy=False, host=0, site=0, ranks=0.0, log_ranks=0.0)
         self.pages: dict[PageId, KnownPage] = {}
         self._hosts: dict[str, int] = {}
         self._sites: dict[str, int] = {}
@@ -61,7 +61,7 @@ class Knowledge:
 
     def last_crawl(self, source: SourceId) -> Seconds | None:
         """When the source was crawled last; None before its first crawl."""
-        return None if self.source.first[source] else float(self.source.seen[source])
+        return float(self.source.seen[source]) if self.source.crawls[source] else None
 
     def add_page(self, new: NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> KnownPage:
         """Note a page shown for the first time. Where no date is given it appeared in the middle of the gap."""

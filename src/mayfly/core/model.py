@@ -18,6 +18,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 PLACES = 24  # classes of places a link may have, see `place.py`
 DAY: Seconds = 86400.0
+MINUTE: Seconds = 60.0
 HOUR: Seconds = 3600.0
 WEEK: Seconds = 7 * DAY
 

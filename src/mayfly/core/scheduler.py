@@ -19,7 +19,7 @@ from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.events import ClicksCounted, Event, FetchFailed, PageFetched, SourceCrawled, SourcesAdded
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge, KnownPage
-from mayfly.core.model import DAY, Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.model import DAY, Beliefs, Fetch, FloatArray, Found, PageId, PerSecond, Seconds, SourceId, Wait
 from mayfly.core.place import next_place
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
@@ -27,6 +27,7 @@ from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
 
 STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
+_BEFORE_ALL = 1e12  # a key no policy gives
 _NO_SITE = "*"  # all pages and sources share one queue while the gate stands open
 
 
@@ -116,7 +117,7 @@ class Scheduler:
             return []
         planned = len(self.beliefs.link_rate)  # sources added since have no key before the next plan
         row = self._known.source
-        keys = np.where(row.busy[:planned], -np.inf, self._policy.keys(row.seen[:planned], now))
+        keys = np.where(row.busy[:planned], -np.inf, self._keys(planned, now))
         order = [number for number in np.argsort(-keys, kind="stable")[:first].tolist() if keys[number] > -np.inf]
         sources = deque(Ranked(Fetch("source", number), float(keys[number])) for number in order)
         pages = deque(Ranked(Fetch("page", page), worth) for page, worth in self._frontier.best(now, first))
@@ -164,7 +165,7 @@ class Scheduler:
         self._estimator.crawled(source, at, since, found)
         row = known.source
         row.seen[source] = at
-        row.first[source] = False
+        row.crawls[source] += 1
         row.busy[source] = False
         self._landed(Fetch("source", source), at)
 
@@ -223,7 +224,7 @@ class Scheduler:
         if turn is Turn.PAGE and page is not None:
             return self._take_page(page)
         if turn is Turn.SOURCE and source is not None:
-            if not self._known.source.first[source[1]]:
+            if self._known.source.crawls[source[1]]:
                 self._policy.crawled(source[0])
             return self._take_source(source[1])
         # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
@@ -334,7 +335,14 @@ class Scheduler:
         self._round_ends = self._fetches + self._rota.round
         self._round_until = now + self._rota.round / self._budget
         row = self._known.source
-        self._rota.refresh(np.where(row.busy, -np.inf, self._policy.keys(row.seen, now)), self._gate.free)
+        self._rota.refresh(np.where(row.busy, -np.inf, self._keys(row.size, now)), self._gate.free)
+
+    def _keys(self, planned: int, now: Seconds) -> FloatArray:
+        """How much each of the sources planned for is wanted: the policy's word, after the seed rounds."""
+        row = self._known.source
+        seen = row.seen[:planned]
+        missing = np.maximum(self._policy.seed_rounds - row.crawls[:planned], 0)
+        return np.where(missing, _BEFORE_ALL * missing + now - seen, self._policy.keys(seen, now))
 
     def _grow_sites(self) -> None:
         self._sites = self._known.sites

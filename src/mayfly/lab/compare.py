@@ -1,23 +1,24 @@
-"""Policies × budgets × seeds, in parallel processes, as one table."""
+"""Policies × budgets × seeds as one table."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mayfly.core.model import PerSecond, Seconds
 from mayfly.core.policies import POLICIES
-from mayfly.lab.replay import Settings, replay, report
-from mayfly.lab.trace import Trace
+from mayfly.lab.facts import PAPER_BUDGETS, PAPER_FACTS, PAPER_SHARES
+from mayfly.lab.jobs import Job, Jobs
+from mayfly.lab.replay import Run, Settings, report
 
-_STEPS = 12  # halvings of a budget in `smallest_budget`: to one part in about a thousand
+Window = tuple[Seconds, Seconds] | None
+_FINE = 0.01  # `smallest_budget` ends when it is known to this part of itself
 
 
 @dataclass(frozen=True)
@@ -37,56 +38,54 @@ class Cell:
         return float(np.std([run[name] for run in self.runs]))
 
 
-_shared: tuple[Trace, tuple[Seconds, Seconds] | None] | None = None  # a worker's trace, handed over once
-
-
 def compare(
-    trace: Trace,
+    jobs: Jobs,
+    rounds: Sequence[tuple[int, int]],
     settings: Settings,
     policies: Sequence[str],
     budgets: Sequence[PerSecond],
-    seeds: Sequence[int],
-    window: tuple[Seconds, Seconds] | None = None,
-    jobs: int = 2,
-    done: Callable[[], None] = lambda: None,
+    window: Window = None,
+    done: Callable[[Job], None] = lambda job: None,
 ) -> list[Cell]:
-    """Run every combination; `done` is called after each run."""
-    wanted = [
-        replace(settings, policy=policy, budget=budget, seed=seed)
-        for policy in policies
-        for budget in budgets
-        for seed in seeds
+    """Run every combination; a round is the number of a world and the seed of the policies in it."""
+    wanted = [(policy, budget) for policy in policies for budget in budgets]
+    runs = [
+        Job(world, replace(settings, policy=policy, budget=budget, seed=seed))
+        for policy, budget in wanted
+        for world, seed in rounds
     ]
-    figures = dict(_run_all(trace, window, wanted, jobs, done))
-    cells = []
-    for policy in policies:
-        for budget in budgets:
-            rows = [number for number, one in enumerate(wanted) if (one.policy, one.budget) == (policy, budget)]
-            cells.append(Cell(policy, budget, [figures[number] for number in rows]))
-    return cells
+    figures = iter(jobs.map(runs, partial(figures_of, window=window), done))
+    return [Cell(policy, budget, [next(figures) for _ in rounds]) for policy, budget in wanted]
+
+
+def figures_of(run: Run, window: Window = None) -> dict[str, Any]:
+    """What a table needs of a run."""
+    return report(run, window)[0]
 
 
 def smallest_budget(
-    trace: Trace, settings: Settings, goal: float, window: tuple[Seconds, Seconds] | None = None
+    jobs: Jobs, settings: Settings, page_rate: PerSecond, goal: float, window: Window = None
 ) -> PerSecond | None:
     """The smallest budget at which a policy keeps `goal` of the bound, by replay; None beyond 64x the page rate."""
-    low, high = 0.0, trace.page_rate
-    while _share(trace, replace(settings, budget=high), window) < goal:
+
+    def share(budget: PerSecond) -> float:
+        found = jobs.map([Job(0, replace(settings, budget=budget))], partial(figures_of, window=window))
+        return float(found[0]["share"] or 0.0)
+
+    low, high = 0.0, page_rate
+    while share(high) < goal:
         low, high = high, 2 * high
-        if high > 64 * trace.page_rate:
+        if high > 64 * page_rate:
             return None
-    for _ in range(_STEPS):
-        if high - low <= 0.01 * high:
-            break
+    while high - low > _FINE * high:
         middle = (low + high) / 2
-        if _share(trace, replace(settings, budget=middle), window) < goal:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if share(middle) < goal else (low, middle)
     return high
 
 
-HEADINGS = ("policy", "budget", "quality of a week", "share of the bound", "median delay", "sources hardly crawled")
+def headings() -> tuple[str, ...]:
+    """Of `as_rows`."""
+    return "policy", "budget", "quality of a week", "share of the bound", "median delay", "sources hardly crawled"
 
 
 def as_rows(cells: Iterable[Cell], page_rate: PerSecond) -> list[tuple[str, ...]]:
@@ -94,15 +93,12 @@ def as_rows(cells: Iterable[Cell], page_rate: PerSecond) -> list[tuple[str, ...]
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         delays = [run["delay_median"] for run in cell.runs if run["delay_median"] is not None]
-        share = f"{cell.mean('share'):.3f}"
-        if len(cell.runs) > 1:
-            share += f" ± {cell.spread('share'):.3f}"
         rows.append(
             (
                 cell.policy,
                 f"{cell.budget:.4g} ({cell.budget / page_rate:.2f}x)",
                 f"{cell.mean('quality_week'):.4f} ± {cell.mean('quality_std'):.4f}",
-                share,
+                _share(cell),
                 f"{np.mean(delays) / 60:.0f} min" if delays else "–",
                 f"{cell.mean('sources_never'):.0%}",
             )
@@ -110,9 +106,47 @@ def as_rows(cells: Iterable[Cell], page_rate: PerSecond) -> list[tuple[str, ...]
     return rows
 
 
-def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+def paper_headings(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Of `as_paper_rows`."""
+    head = ["policy"]
+    for budget in dict.fromkeys(cell.budget for cell in cells):
+        head += [f"N = {budget:.3g}", "share", "paper", "rarely"]
+    return tuple(head)
+
+
+def as_paper_rows(cells: Sequence[Cell], page_rate: PerSecond) -> list[tuple[str, ...]]:
+    """Table 1: a line a policy, for each budget the quality of a week, the share of the bound, the paper's share, and
+    how many sources are crawled less than once a day. The paper's world has its own page rate: budgets are matched by
+    their share of it.
+    """
+    in_paper = [round(budget / PAPER_FACTS["page_rate"], 2) for budget in PAPER_BUDGETS]
+    rows: list[tuple[str, ...]] = []
+    bounds = []
+    for policy in dict.fromkeys(cell.policy for cell in cells):
+        line = [policy]
+        bounds = [cell.mean("upper_bound") for cell in cells if cell.policy == policy]
+        for cell in (cell for cell in cells if cell.policy == policy):
+            multiple = min(range(3), key=lambda k: abs(in_paper[k] - cell.budget / page_rate))
+            close = abs(in_paper[multiple] - cell.budget / page_rate) < 0.02
+            told = PAPER_SHARES[policy][multiple] if close and policy in PAPER_SHARES else None
+            line += [
+                f"{cell.mean('quality_week'):.3f} ± {cell.mean('quality_std'):.3f}",
+                _share(cell),
+                "" if told is None else f"{told:.2f}",
+                f"{cell.mean('sources_never'):.0%}",
+            ]
+        rows.append(tuple(line))
+    return [*rows, ("upper bound", *(part for bound in bounds for part in (f"{bound:.3f}", "1", "", "")))]
+
+
+def _share(cell: Cell) -> str:
+    spread = f" ± {cell.spread('share'):.3f}" if len(cell.runs) > 1 else ""
+    return f"{cell.mean('share'):.3f}{spread}"
+
+
+def as_markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The table in Markdown."""
-    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
@@ -125,43 +159,6 @@ def as_csv(cells: Iterable[Cell]) -> str:
     writer.writeheader()
     writer.writerows(runs)
     return text.getvalue().rstrip("\n")
-
-
-def _run_all(
-    trace: Trace,
-    window: tuple[Seconds, Seconds] | None,
-    wanted: Sequence[Settings],
-    jobs: int,
-    done: Callable[[], None],
-) -> Iterable[tuple[int, dict[str, Any]]]:
-    if jobs <= 1 or len(wanted) == 1:
-        for number, settings in enumerate(wanted):
-            yield number, report(replay(trace, settings), window)[0]
-            done()
-        return
-    # Spawned, not forked: the same on Linux and macOS, and numpy's threads do not survive a fork.
-    with ProcessPoolExecutor(
-        jobs, get_context("spawn"), initializer=_share_with_worker, initargs=(trace, window)
-    ) as pool:
-        futures = {pool.submit(_run_shared, settings): number for number, settings in enumerate(wanted)}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-            done()
-
-
-def _share_with_worker(trace: Trace, window: tuple[Seconds, Seconds] | None) -> None:
-    global _shared
-    _shared = trace, window
-
-
-def _run_shared(settings: Settings) -> dict[str, Any]:
-    assert _shared is not None
-    trace, window = _shared
-    return report(replay(trace, settings), window)[0]
-
-
-def _share(trace: Trace, settings: Settings, window: tuple[Seconds, Seconds] | None) -> float:
-    return report(replay(trace, settings), window)[0]["share"] or 0.0
 
 
 ALL_POLICIES = tuple(POLICIES)

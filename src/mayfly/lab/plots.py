@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from mayfly.core.curves import g, g_inverse
 from mayfly.errors import UsageError
 from mayfly.lab.compare import Cell
+from mayfly.lab.portrait import Fading, Portrait, page_rate
+from mayfly.lab.sweep import Arm, Parameter
+from mayfly.lab.trace import Trace
 
 
 def draw_shares(cells: Sequence[Cell], title: str, path: Path) -> None:
@@ -51,6 +57,157 @@ def draw_plan(budgets: Sequence[float], shares: Sequence[float], marks: dict[str
     axes.set_title("What a budget buys")
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def draw_sweep(parameter: Parameter, arms: Sequence[Arm], title: str, path: Path) -> None:
+    """Share of the bound by value of a parameter, a line a policy."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    values = list(dict.fromkeys(arm.value for arm in arms))
+    for policy in dict.fromkeys(arm.policy for arm in arms):
+        mine = [arm for arm in arms if arm.policy == policy]
+        axes.errorbar(
+            range(len(values)), [arm.mean("share") for arm in mine], [arm.spread("share") for arm in mine],
+            label=policy, marker="o", capsize=3, color=_colour(policy),
+        )  # fmt: skip
+    axes.set_xticks(range(len(values)), [parameter.show(value) for value in values])
+    axes.set_ylim(0, 1.03)
+    axes.set_xlabel(parameter.title)
+    axes.set_ylabel("share of all clicks kept, last third")
+    _finish(figure, axes, title, [path])
+
+
+def draw_warm_up(parameter: Parameter, arms: Sequence[Arm], policy: str, title: str, path: Path) -> None:
+    """One-week dynamic quality from the first day on, a line a value."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    for arm in arms:
+        if arm.policy == policy:
+            axes.plot(*arm.warm_up, label=parameter.show(arm.value))
+    axes.axhline(1, color="grey", linestyle=":", linewidth=1)
+    axes.set_xlabel("days since the crawler began to learn")
+    axes.set_ylabel("profit of the last week's fetches,\nshare of the bound")
+    _finish(figure, axes, title, [path])
+
+
+def draw_fading(sites: Sequence[Fading], paths: Sequence[Path]) -> None:
+    """Cumulative shows and clicks by age, with the fitted curve, a panel a host."""
+    figure, panels = _pyplot().subplots(1, len(sites), figsize=(5.5 * len(sites), 4.2), layout="constrained")
+    for axes, site in zip(np.atleast_1d(panels), sites, strict=True):
+        if site.shows is not None:
+            axes.plot(site.days, site.shows / site.shows[-1], label="shows", color="tab:orange")
+        last = site.clicks[-1] or 1.0
+        axes.plot(site.days, site.clicks / last, label="clicks", color="tab:blue")
+        curve = site.profit * -np.expm1(-site.decay * site.days)
+        label = f"P(1 − e$^{{−μΔt}}$): P = {site.profit:.3g} clicks, 1/μ = {1 / site.decay:.2g} days"
+        axes.plot(site.days, curve / last, "k--", linewidth=1, label=label)
+        axes.set_xlabel("age of the page, days")
+        axes.set_ylabel("share of a week's shows and clicks")
+        axes.set_title(site.host)
+        axes.legend(frameon=False, loc="lower right", fontsize=8)
+    figure.suptitle("How interest in new pages fades: cumulative, mean of all pages of a host")
+    _save(figure, paths)
+
+
+def draw_optimum(paths: Sequence[Path]) -> None:
+    """How an interval follows from a price: g, and ω/p for a dear source and a cheap one."""
+    figure, axes = _pyplot().subplots(figsize=(7, 4.5), layout="constrained")
+    x = np.linspace(0, 8, 400)
+    axes.plot(x, g(x), color="black", linewidth=2, label="g(x) = 1 − (1 + x)e$^{−x}$")
+    for ratio, name, colour in ((0.2, "a source worth much", "tab:green"), (0.8, "one worth little", "tab:red")):
+        at = float(g_inverse(np.array([ratio]))[0])
+        axes.plot([0, at, at], [ratio, ratio, 0], color=colour, linestyle="--", label=f"{name}: ω/p = {ratio}")
+        axes.annotate(f"μI = {at:.2f}", (at, 0.02), xytext=(4, 2), textcoords="offset points", color=colour)
+    axes.axhline(1, color="grey", linestyle=":", linewidth=1)
+    axes.annotate("ω = p: never crawled", (5.6, 1.01), color="grey", fontsize=8)
+    axes.set_xlabel("x = μI: interval in lifetimes of the interest")
+    axes.set_ylabel("ω/p: price of a fetch by worth of the source")
+    _finish(figure, axes, "One price ω for all gives every source its interval I", paths, inside=True)
+
+
+def draw_rates(trace: Trace, seen: Portrait, budget: float, paths: Sequence[Path]) -> None:
+    """Rate of new pages over time against its estimate."""
+    figure, axes = _pyplot().subplots(figsize=(9, 4), layout="constrained")
+    axes.plot(*page_rate(trace), label="new pages", color="black", linewidth=1)
+    axes.plot(
+        seen.days, seen.found_rate, label="Σλ of the sources crawled,\nfrom their last T crawls", color="tab:blue"
+    )
+    axes.axhline(budget, color="tab:red", linestyle="--", label=f"budget N = {budget:.3g}")
+    axes.set_ylim(0, None)
+    axes.set_xlabel("days")
+    axes.set_ylabel("per second")
+    _finish(figure, axes, f"Rate of new content, and what {seen.policy} believes it to be", paths)
+
+
+def draw_dynamic(seen: Sequence[Portrait], five_hours: bool, budget: float, paths: Sequence[Path]) -> None:
+    """Dynamic profit over time, all policies: of the last 5 hours (one week of it), or of the last week."""
+    figure, axes = _pyplot().subplots(figsize=(10, 4.5), layout="constrained")
+    for one in seen:
+        last = one.days >= one.days[-1] - 7 if five_hours else one.days >= 0
+        curve = one.five_hours if five_hours else one.one_week
+        axes.plot(one.days[last], curve[last], label=one.policy, color=_colour(one.policy), linewidth=1.2)
+    if not five_hours:
+        axes.axhline(seen[0].bound, color="grey", linestyle=":", label="upper bound")
+    axes.set_ylim(0, None)
+    axes.set_xlabel("days since the start")
+    axes.set_ylabel("clicks per second")
+    width = "5 hours" if five_hours else "week"
+    _finish(figure, axes, f"Profit of the pages fetched in the last {width}, N = {budget:.3g} per second", paths)
+
+
+def draw_delays(seen: Sequence[Portrait], budget: float, paths: Sequence[Path]) -> None:
+    """How late pages are fetched: share of the fetched pages by delay."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    for one in seen:
+        axes.plot(np.maximum(one.delays, 60) / 3600, np.arange(101), label=one.policy, color=_colour(one.policy))
+    axes.set_xscale("log")
+    ticks = [1 / 60, 0.1, 1, 6, 24, 72, 168]
+    axes.set_xticks(ticks, ["1 min", "6 min", "1 h", "6 h", "1 d", "3 d", "1 w"])
+    axes.minorticks_off()
+    axes.set_xlabel("delay from publication to fetch")
+    axes.set_ylabel("% of the pages it fetched")
+    _finish(figure, axes, f"How late pages come, N = {budget:.3g} per second, last third", paths)
+
+
+def draw_spending(seen: Sequence[Portrait], budget: float, paths: Sequence[Path]) -> None:
+    """Where the budget goes: a bar a policy."""
+    figure, axes = _pyplot().subplots(figsize=(9, 4.2), layout="constrained")
+    left = np.zeros(len(seen))
+    names = [one.policy for one in seen]
+    colours = ("#1f6fb4", "#a6cbe8", "#2a9d4a", "#f2b36b", "#dddddd")
+    for part, colour in zip(seen[0].spent, colours, strict=True):
+        width = np.array([one.spent[part] for one in seen])
+        axes.barh(names, width, left=left, label=part, color=colour)
+        left += width
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share of all fetches the budget allows, last third")
+    _finish(figure, axes, f"Where the budget goes, N = {budget:.3g} per second", paths)
+
+
+_COLOURS = {
+    "index": "black", "echo-newpages": "tab:red", "echo-schedule": "tab:orange", "echo-greedy": "tab:green",
+    "fixed-quota": "tab:purple", "bfs": "tab:blue", "frequency": "tab:brown", "fixed-interval": "tab:grey",
+}  # fmt: skip
+
+
+def _colour(policy: str) -> str | None:
+    return _COLOURS.get(policy)
+
+
+def _finish(figure: Any, axes: Any, title: str, paths: Sequence[Path], inside: bool = False) -> None:
+    axes.set_title(title)
+    if inside:
+        axes.legend(frameon=False, loc="center right")
+    else:
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=9)
+    _save(figure, paths)
+
+
+def _save(figure: Any, paths: Sequence[Path]) -> None:
+    for path in paths:
+        # No date in the file: the same figures are the same bytes.
+        figure.savefig(path, dpi=130, metadata={"Date": None} if path.suffix == ".svg" else None)
+    _pyplot().close(figure)
 
 
 def _line(cells: Sequence[Cell], policy: str) -> tuple[list[float], list[float], list[float]]:

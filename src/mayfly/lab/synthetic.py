@@ -1,152 +1,215 @@
-"""Seeded worlds: publishers with front pages, sections and feeds, and readers who click while it is news.
+"""Seeded worlds: publishers with front pages, sections, feeds and archives, and readers who click while it is news.
 
-Worth is log-normal at three levels (host, section, page), pages come with the hour of the day and the day of the week,
-stand on several sources of their host, and leave each as newer ones come. Clicks are Poisson, their ages exponential.
+Worth is log-normal at three levels (host, section, page). Pages come with the hour of the day and the day of the week,
+stand on several sources of their host, the promising ones on more, and leave each as newer ones come. Clicks are
+Poisson, their ages exponential. Hosts are drawn by strata, so that worlds of different seeds are alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from mayfly.core.model import DAY, HOUR, WEEK, FloatArray, IntArray, Seconds
 from mayfly.core.quality import Interest
+from mayfly.lab.shapes import Shape
 from mayfly.lab.trace import Trace
 
-_START: Seconds = 1_700_000_000.0 - 1_700_000_000.0 % WEEK
+_START: Seconds = 1_700_000_000.0 - 1_700_000_000.0 % WEEK + 4 * DAY  # a Monday
+_SHOWN_TOGETHER = 5  # shows come in batches: of one row of the table
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How a world is to be. Spreads are standard deviations of logarithms."""
-
-    hosts: int = 12
-    sources_per_host: int = 10
-    pages: int = 12_000
-    days: float = 9.0
-    more_links: float = 1.5  # beside the section and, for most pages, the front page
-    slots: int = 40  # links a source shows at a time
-    clicks_per_page: float = 3.0
-    rate_spread: float = 1.0
-    host_spread: float = 1.8
-    section_spread: float = 1.2
-    page_spread: float = 1.3
-    life: Seconds = 15 * HOUR  # 1/μ, half to twice of it by host
-
-
-def make_world(shape: Shape, seed: int) -> Trace:
+def make_world(shape: Shape, seed: int, name: str = "synthetic") -> Trace:
     """A world of this shape; the same seed gives the same world."""
     rng = np.random.default_rng(seed)
     end = _START + shape.days * DAY
-    host = np.repeat(np.arange(shape.hosts), shape.sources_per_host)
-    kinds = ["front", *(["category"] * (shape.sources_per_host - 2)), "feed"] * shape.hosts
-    published = np.sort(_moments(shape, rng))
-    page_host = rng.choice(shape.hosts, shape.pages, p=_shares(rng.lognormal(0, shape.rate_spread, shape.hosts)))
-    section = _section(shape, rng)
-    link_page, link_source = _links(shape, page_host, section, rng)
-    delay = rng.exponential(5 * 60.0, len(link_page))
-    delay[_first_of(link_page)] = 0.0  # a page is published when it is first linked
-    added = published[link_page] + delay
-    removed = _pushed_out(link_source, added, shape.slots)
+    hosts = _Hosts(shape, rng)
+    pages = _Pages(hosts, shape.days, rng)
+    link_page, link_source, late = _links(hosts, pages, rng)
+    added = pages.published[link_page] + late
+    removed = _pushed_out(link_source, added, hosts.stay(pages, link_page, link_source))
     seen = added < end
+    clicks, shows = _interest(shape, pages, end, rng)
+    names = [f"{kind}-{number:03}.test" for kind, number in zip(hosts.kind, hosts.number, strict=True)]
     return Trace(
-        name=f"synthetic-{seed}",
+        name=f"{name}-{seed}",
         start=_START,
         end=end,
-        source_ids=[str(number) for number in range(len(host))],
+        source_ids=[str(number) for number in range(len(hosts.of_source))],
         source_urls=[
-            f"https://site-{h:03}.test/{kind}/{number}"
-            for number, (h, kind) in enumerate(zip(host, kinds, strict=True))
+            f"https://{names[host]}/{role}/{number}"
+            for number, (host, role) in enumerate(zip(hosts.of_source.tolist(), hosts.roles, strict=True))
         ],
-        hosts=[f"site-{h:03}.test" for h in host],
-        kinds=kinds,
-        page_ids=[str(number) for number in range(shape.pages)],
-        page_urls=[f"https://site-{h:03}.test/page/{number}" for number, h in enumerate(page_host)],
-        published=published,
+        hosts=[names[host] for host in hosts.of_source.tolist()],
+        kinds=hosts.roles,
+        page_ids=[str(number) for number in range(len(pages.host))],
+        page_urls=[f"https://{names[host]}/page/{number}" for number, host in enumerate(pages.host.tolist())],
+        published=pages.published,
         link_source=link_source[seen],
         link_page=link_page[seen],
         added=added[seen],
         removed=removed[seen],
         rank=None,
-        clicks=_clicks(shape, published, page_host, section, end, rng),
-        about={"origin": "synthetic", "graph": "synthetic", "interest": "synthetic", "seed": seed},
+        clicks=clicks,
+        shows=shows,
+        about={
+            "origin": "synthetic",
+            "graph": "synthetic",
+            "interest": "synthetic",
+            "seed": seed,
+            "shape": asdict(shape),
+        },
     )
 
 
-def _moments(shape: Shape, rng: np.random.Generator) -> FloatArray:
-    """Publication times: by day three times as many as by night, at weekends half."""
-    hours = np.arange(int(np.ceil(shape.days * 24)))
-    busy = 1 - 0.5 * np.cos(2 * np.pi * (hours % 24 - 2) / 24)
-    busy = np.where(hours // 24 % 7 >= 5, 0.5, 1.0) * busy
-    hour = rng.choice(len(hours), shape.pages, p=_shares(busy))
-    at = _START + (hour + rng.random(shape.pages)) * HOUR
-    return np.minimum(at, _START + shape.days * DAY - 1.0)
+class _Hosts:
+    """Columns by host; and which sources each has: a front page, sections, a feed, others."""
+
+    def __init__(self, shape: Shape, rng: np.random.Generator) -> None:
+        kinds = shape.publishers
+        counts = [kind.hosts for kind in kinds.values()]
+        self.kind = np.repeat(list(kinds), counts).tolist()
+        self.number = np.concatenate([np.arange(count) for count in counts]).tolist()
+        self._shape, self._counts = shape, counts
+        self.sections, self.others = self.each("sections"), self.each("others")
+        sources = self.sections + self.others + 2
+        self.first = np.cumsum(sources) - sources
+        self.of_source = np.repeat(np.arange(len(sources)), sources)
+        self.roles: list[str] = []
+        for sections, others in zip(self.sections.tolist(), self.others.tolist(), strict=True):
+            self.roles += ["front", *["category"] * sections, "feed", *["other"] * others]
+        most = int(self.sections.max())
+        self.rate = self.each("pages_per_day") * self._lognormal(self.each("rate_spread"), rng)
+        worth = self.each("worth") * self._lognormal(self.each("host_spread"), rng)
+        within = rng.standard_normal((len(sources), most))
+        self.section_worth = worth[:, None] * _factor(self.each("section_spread")[:, None], within)
+        life = self.each("life") * self._lognormal(self.each("life_spread"), rng)
+        within = rng.standard_normal((len(sources), most))
+        self.section_life = life[:, None] * _factor(self.each("life_spread")[:, None] / 2, within)
+
+    def each(self, name: str) -> Any:
+        """A parameter of the kinds, by host."""
+        return np.repeat([getattr(kind, name) for kind in self._shape.publishers.values()], self._counts)
+
+    def stay(self, pages: _Pages, page: IntArray, source: IntArray) -> IntArray:
+        """How many newer links it takes to push out a link to this page."""
+        host = pages.host[page]
+        is_other = source > (self.first + self.sections + 1)[host]
+        slots = np.where(is_other, self.each("other_slots")[host], self.each("slots")[host])
+        longer = _factor(self.each("loyalty")[host], pages.promise[page])
+        return np.maximum(1, np.rint(slots * longer)).astype(int)
+
+    def _lognormal(self, spread: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Factors with mean one in each kind, drawn by strata: one host of each slice of the distribution."""
+        parts, at = [], 0
+        for count in self._counts:
+            slices = (rng.permutation(count) + 0.5) / count
+            factor = np.exp(spread[at : at + count] * ndtri(slices))
+            parts.append(factor / factor.mean())
+            at += count
+        return np.concatenate(parts)
 
 
-def _section(shape: Shape, rng: np.random.Generator) -> IntArray:
-    """Where on its host each page belongs: a few sections are large."""
-    sections = max(shape.sources_per_host - 2, 1)
-    return rng.choice(sections, shape.pages, p=_shares(1 / np.arange(1, sections + 1)))
+class _Pages:
+    """Columns by page, in order of publication."""
+
+    def __init__(self, hosts: _Hosts, days: float, rng: np.random.Generator) -> None:
+        number = rng.poisson(hosts.rate * days)
+        host = np.repeat(np.arange(len(number)), number)
+        published = _moments(hosts, number, days, rng)
+        order = np.argsort(published, kind="stable")
+        self.host: IntArray = host[order]
+        self.published: FloatArray = published[order]
+        # A few sections are large: the k-th takes 1/k of what the first does.
+        sums = np.cumsum(1 / np.arange(1, hosts.sections.max() + 1))
+        drawn = rng.random(len(host)) * sums[hosts.sections[self.host] - 1]
+        self.section: IntArray = np.searchsorted(sums, drawn, side="right")
+        self.promise: FloatArray = rng.standard_normal(len(host))
+        foresight = hosts.each("foresight")[self.host]
+        luck = foresight * self.promise + np.sqrt(1 - foresight**2) * rng.standard_normal(len(host))
+        factor = _factor(hosts.each("page_spread")[self.host], luck)
+        self.worth: FloatArray = hosts.section_worth[self.host, self.section] * factor
+        self.life: FloatArray = hosts.section_life[self.host, self.section]
 
 
-def _links(shape: Shape, page_host: IntArray, section: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """(page, source) pairs: the section, often the front page, the feed, and some others."""
-    pages, per_host = np.arange(shape.pages), shape.sources_per_host
-    first = page_host * per_host
-    front = rng.random(shape.pages) < 0.5
-    fed = rng.random(shape.pages) < 0.3
-    others = np.repeat(pages, rng.poisson(shape.more_links, shape.pages))
-    page = np.concatenate([pages, pages[front], pages[fed], others])
+def _moments(hosts: _Hosts, number: IntArray, days: float, rng: np.random.Generator) -> FloatArray:
+    """Publication times of each host's pages, by its kind's hours and weekend."""
+    hours = np.arange(int(np.ceil(days * 24)))
+    parts, at = [], 0
+    for kind, count in zip(hosts._shape.publishers.values(), hosts._counts, strict=True):
+        busy = 1 + kind.day_swing * np.cos(2 * np.pi * (hours % 24 + 0.5 - kind.peak_hour) / 24)
+        busy = np.where(hours // 24 % 7 >= 5, kind.weekend, 1.0) * busy
+        pages = int(number[at : at + count].sum())
+        hour = rng.choice(len(hours), pages, p=busy / busy.sum())
+        parts.append(_START + (hour + rng.random(pages)) * HOUR)
+        at += count
+    return np.minimum(np.concatenate(parts), _START + days * DAY - 1.0)
+
+
+def _links(hosts: _Hosts, pages: _Pages, rng: np.random.Generator) -> tuple[IntArray, IntArray, FloatArray]:
+    """(page, source, seconds after publication): its section at once, the others perhaps and later."""
+    host, page = pages.host, np.arange(len(pages.host))
+    first, sections = hosts.first[host], hosts.sections[host]
+    # The front page takes what promises most, not by chance: the share `on_front` lies above this quantile.
+    on_front = pages.promise + 0.5 * rng.standard_normal(len(page)) > np.sqrt(1.25) * ndtri(
+        1 - hosts.each("on_front")[host]
+    )
+    in_feed = rng.random(len(page)) < hosts.each("in_feed")[host]
+    more = rng.poisson(hosts.each("other_links")[host] * _factor(hosts.each("loyalty")[host], pages.promise))
+    again = np.repeat(page, more)
+    places = sections[again] + hosts.others[host[again]]  # any section or other, but neither front page nor feed
+    place = (rng.random(len(again)) * places).astype(int)
+    place += 1 + (place >= sections[again])
     source = np.concatenate(
+        [first + 1 + pages.section, first[on_front], (first + 1 + sections)[in_feed], first[again] + place]
+    )
+    which = np.concatenate([page, page[on_front], page[in_feed], again])
+    soon = np.concatenate(
         [
-            first + 1 % per_host + section,
-            first[front],
-            first[fed] + per_host - 1,
-            first[others] + rng.integers(0, per_host, len(others)),
+            np.zeros(len(page)),
+            rng.exponential(300.0, int(on_front.sum() + in_feed.sum())),
+            rng.exponential(hosts.each("lateness")[host[again]]),
         ]
     )
-    pairs = np.unique(page * (shape.hosts * per_host) + source)
-    return pairs // (shape.hosts * per_host), pairs % (shape.hosts * per_host)
+    pairs = which * len(hosts.of_source) + source
+    order = np.lexsort((soon, pairs))
+    kept = order[np.flatnonzero(np.diff(pairs[order], prepend=-1))]
+    return which[kept], source[kept], soon[kept]
 
 
-def _pushed_out(source: IntArray, added: FloatArray, slots: int) -> FloatArray:
-    """A link leaves when as many newer ones as the source has slots have come."""
+def _pushed_out(source: IntArray, added: FloatArray, stay: IntArray) -> FloatArray:
+    """A link leaves when `stay` newer ones have come to its source."""
     order = np.lexsort((added, source))
+    last = np.searchsorted(source[order], source[order], side="right")
+    leaver = np.arange(len(order)) + stay[order]
+    goes = leaver < last
     removed = np.full(len(source), np.inf)
-    later = order[slots:]
-    same = source[order[:-slots]] == source[later] if slots < len(order) else np.zeros(0, bool)
-    removed[order[: len(same)][same]] = added[later[same]]
+    removed[order[goes]] = added[order[leaver[goes]]]
     return removed
 
 
-def _clicks(
-    shape: Shape,
-    published: FloatArray,
-    page_host: IntArray,
-    section: IntArray,
-    end: Seconds,
-    rng: np.random.Generator,
-) -> Interest:
-    worth = (
-        rng.lognormal(0, shape.host_spread, shape.hosts)[page_host]
-        * rng.lognormal(0, shape.section_spread, (shape.hosts, shape.sources_per_host))[page_host, section]
-        * rng.lognormal(0, shape.page_spread, shape.pages)
-    )
-    number = rng.poisson(worth * (shape.clicks_per_page / worth.mean()))
-    life = shape.life * 2 ** rng.uniform(-1, 1, shape.hosts)
-    page = np.repeat(np.arange(shape.pages), number)
-    at = published[page] + rng.exponential(life[page_host[page]])
+def _interest(shape: Shape, pages: _Pages, end: Seconds, rng: np.random.Generator) -> tuple[Interest, Interest | None]:
+    """Clicks, and shows beside them: the same worth and the same fading, but more."""
+    mean = pages.worth * (shape.clicks_per_second * shape.days * DAY / pages.worth.sum())
+    clicks = _draw(pages, rng.poisson(mean), end, rng)
+    if not shape.shows_per_click:
+        return clicks, None
+    shows = _draw(pages, rng.poisson(mean * (shape.shows_per_click / _SHOWN_TOGETHER)), end, rng)
+    return clicks, shows._replace(number=1.0 + rng.poisson(_SHOWN_TOGETHER - 1, len(shows.at)))
+
+
+def _draw(pages: _Pages, number: IntArray, end: Seconds, rng: np.random.Generator) -> Interest:
+    page = np.repeat(np.arange(len(number)), number)
+    at = pages.published[page] + rng.exponential(pages.life[page])
     kept = at < end + WEEK
     page, at = page[kept], at[kept]
     order = np.lexsort((page, at))
     return Interest(page[order], at[order], np.ones(len(order)))
 
 
-def _shares(weights: FloatArray) -> FloatArray:
-    return weights / weights.sum()
-
-
-def _first_of(page: IntArray) -> IntArray:
-    """Rows that begin a new page, in a sorted column."""
-    return np.flatnonzero(np.diff(page, prepend=-1))
+def _factor(spread: FloatArray, normal: FloatArray) -> FloatArray:
+    """Log-normal factors with mean one."""
+    return np.asarray(np.exp(spread * normal - spread**2 / 2))

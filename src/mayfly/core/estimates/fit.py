@@ -1,11 +1,11 @@
 """Algorithm 2: the profit P and decay μ that fit a cumulative click histogram, by gradient descent.
 
-In the paper's units (seconds and clicks) the two slopes differ by ten orders of magnitude and no step size γ serves
-both. So ages are in days and clicks relative to the last bin, and the descent is in μ and in the height of the curve at
-that bin, H = P(1 - e^-μX), rather than in μ and P: of a histogram that has hardly begun to bend the data fix H well and
-P hardly, and a descent in P would creep along a valley. Each slope is divided by its own curvature; γ is halved when
-the error F rises and lengthened a little when it falls. All histograms go down together, each with its own γ; one that
-no longer moves drops out.
+In the paper's units (seconds and clicks) the slopes by P and by μ differ by ten orders of magnitude and no step size γ
+serves both. So ages are in days and clicks relative to the last bin; and as F is a parabola in P, with its lowest point
+known for each μ, the descent is in μ alone, with P always at that point: of a histogram that has hardly begun to bend
+the data fix neither P nor μ well, and a descent in both would creep along a valley. The slope is divided by its
+curvature; γ is halved when the error F rises and grows back when it falls. All histograms go down together, each with
+its own γ; one that no longer moves drops out.
 """
 
 from __future__ import annotations
@@ -20,78 +20,56 @@ _DECAYS = (1 / 100, 200.0)  # per day: fits end here where a histogram has no be
 
 
 def fit_decay(
-    clicks: FloatArray, bins: IntArray, bin_width: Seconds, start: tuple[FloatArray, FloatArray]
+    clicks: FloatArray, bins: IntArray, bin_width: Seconds, decay: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """P and μ (per second) for each row of mean cumulative clicks per page; row k has `bins[k]` bins that count.
 
-    `start` holds the last fit, P in clicks (0: none yet) and μ per second.
+    `decay` is the μ of the last fit, per second, to start from.
     """
     scale = np.maximum(clicks[np.arange(len(clicks)), bins - 1], 1e-300)
     width = int(bins.max())
-    target = clicks[:, :width] / scale[:, None]
-    weight = (np.arange(width) < bins[:, None]) / bins[:, None]
-    age = (np.arange(width) + 1) * (bin_width / DAY)
-    profit = np.where(start[0] > 0, start[0] / scale, 1.0)
-    decay = np.clip(start[1] * DAY, *_DECAYS)
-    profit, decay = _descend(age, target, weight, profit, decay)
+    counts = np.arange(width) < bins[:, None]
+    target = np.where(counts, clicks[:, :width] / scale[:, None], 0.0)
+    age = np.where(counts, (np.arange(width) + 1) * (bin_width / DAY), 0.0)  # at age 0 the curve is 0: no error
+    profit, decay = _descend(age, target, np.clip(decay * DAY, *_DECAYS))
     return profit * scale, decay / DAY
 
 
-def _descend(
-    age: FloatArray, target: FloatArray, weight: FloatArray, profit: FloatArray, decay: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    best_profit, best_decay = profit.copy(), decay.copy()
-    going = np.arange(len(profit))
-    last = age[np.count_nonzero(weight, axis=1) - 1]  # X
-    step = np.ones(len(profit))  # γ
-    error, *slopes = _slopes(age, target, weight, profit, decay)
+def _descend(age: FloatArray, target: FloatArray, decay: FloatArray) -> tuple[FloatArray, FloatArray]:
+    best = decay.copy()
+    going = np.arange(len(decay))
+    step = np.ones(len(decay))  # γ
+    error, move, profit = _downhill(age, target, decay)
+    best_profit = profit.copy()
     for _ in range(MOST_STEPS):
-        next_profit, next_decay = _step(last, profit, decay, step, slopes)
-        next_error, *next_slopes = _slopes(age, target, weight, next_profit, next_decay)
+        wanted = np.clip(decay + step * move, decay / 4, decay * 4)
+        next_decay = np.clip(wanted, *_DECAYS)
+        next_error, next_move, next_profit = _downhill(age, target, next_decay)
         fell = next_error <= error
-        move = np.maximum(np.abs(next_profit / profit - 1), np.abs(next_decay / decay - 1))
-        step = np.where(fell, step * 1.3, step / 2)
-        profit = np.where(fell, next_profit, profit)
-        decay = np.where(fell, next_decay, decay)
-        error = np.where(fell, next_error, error)
-        slopes = [np.where(fell, new, old) for new, old in zip(next_slopes, slopes, strict=True)]
-        best_profit[going], best_decay[going] = profit, decay
-        on = move > _PRECISION
+        on = np.abs(next_decay / decay - 1) > _PRECISION
+        step = np.where(fell, np.minimum(2 * step, 1.0), step / 2)
+        decay, error = np.where(fell, next_decay, decay), np.where(fell, next_error, error)
+        move, profit = np.where(fell, next_move, move), np.where(fell, next_profit, profit)
+        best[going], best_profit[going] = decay, profit
         if not on.any():
             break
         if not on.all():
-            going, target, weight, last = going[on], target[on], weight[on], last[on]
-            profit, decay, step, error = profit[on], decay[on], step[on], error[on]
-            slopes = [slope[on] for slope in slopes]
-    return best_profit, best_decay
+            going, age, target = going[on], age[on], target[on]
+            decay, step, error, move, profit = decay[on], step[on], error[on], move[on], profit[on]
+    return best_profit, best
 
 
-def _step(
-    last: FloatArray, profit: FloatArray, decay: FloatArray, step: FloatArray, slopes: list[FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """One step down, in H and μ: the chain rule turns the slopes by P and μ into slopes by these."""
-    by_profit, by_decay, bend_profit, bend_decay, cross = slopes
-    risen = -np.expm1(-decay * last)  # H / P
-    turn = profit * last * np.exp(-decay * last) / risen  # how P must fall as μ grows, for H to stay
-    bend = np.maximum(bend_decay - 2 * turn * cross + turn**2 * bend_profit, 1e-12)
-    height = np.maximum(profit * risen - step * by_profit * risen / bend_profit, 1e-6)
-    down = decay - step * (by_decay - turn * by_profit) / bend
-    next_decay = np.clip(np.clip(down, decay / 4, decay * 4), *_DECAYS)
-    return height / -np.expm1(-next_decay * last), next_decay
-
-
-def _slopes(
-    age: FloatArray, target: FloatArray, weight: FloatArray, profit: FloatArray, decay: FloatArray
-) -> tuple[FloatArray, ...]:
-    """F, its slopes by P and μ (the paper's footnote 4), the curvature of each and of both together (Gauss-Newton)."""
+def _downhill(age: FloatArray, target: FloatArray, decay: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F at its lowest for each μ, the way down (slope by curvature, Gauss-Newton), and the P it is lowest at."""
     left = np.exp(-decay[:, None] * age)
     gone = 1 - left
-    off = (profit[:, None] * gone - target) * weight
-    lift = profit[:, None] * age * left
-    error = np.einsum("ij,ij->i", off, profit[:, None] * gone - target)
-    by_profit = 2 * np.einsum("ij,ij->i", off, gone)
-    by_decay = 2 * np.einsum("ij,ij->i", off, lift)
-    bend_profit = 2 * np.einsum("ij,ij->i", weight * gone, gone) + 1e-12
-    bend_decay = 2 * np.einsum("ij,ij->i", weight * lift, lift) + 1e-12
-    cross = 2 * np.einsum("ij,ij->i", weight * gone, lift)
-    return error, by_profit, by_decay, bend_profit, bend_decay, cross
+    lift = age * left  # the curve's slope by μ, for P = 1
+    height = _dot(gone, gone)
+    profit = np.maximum(_dot(gone, target), 1e-12) / height
+    off = profit[:, None] * gone - target
+    bend = profit * (_dot(lift, lift) - _dot(gone, lift) ** 2 / height)
+    return _dot(off, off), -_dot(off, lift) / np.maximum(bend, 1e-12), profit
+
+
+def _dot(one: FloatArray, other: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", one, other))

@@ -105,7 +105,6 @@ class Paper:
         watched = np.array([now - self._oldest.get(number, now) for number in numbers.tolist()])
         bins = np.clip(np.ceil(watched / self._bin_width), 1, self._bins).astype(int)
         pages = np.maximum(row.pages[numbers], 1.0)
-        start = row.profit[numbers], row.decay[numbers]
         row.profit[numbers], row.decay[numbers] = fit_decay(
-            np.cumsum(counts, axis=1) / pages[:, None], bins, self._bin_width, start
+            np.cumsum(counts, axis=1) / pages[:, None], bins, self._bin_width, row.decay[numbers]
         )

@@ -21,6 +21,7 @@ class Policy(Protocol):
 
     page_order: PageOrder  # known pages by what they are worth now, or by when they were found
     pages_first: bool  # a known page, if there is one, always goes before any source
+    seed_rounds: int  # so often every source is crawled, in random order, before the policy's own order begins
     probe: float  # default share of the fetches kept for the sources longest unseen
     uses_beliefs: bool  # False: it asks nothing of the estimator
     fits_profit: bool  # False: P is taken as clicks per page, without a fit

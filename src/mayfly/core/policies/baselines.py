@@ -15,6 +15,7 @@ class Bfs(PaperPolicy):
 
     uses_beliefs = False
     pages_first = True
+    seed_rounds = 0  # all its rounds are alike
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         """There is none."""
@@ -51,12 +52,15 @@ class FixedQuota(PaperPolicy):
 class Frequency(PaperPolicy):
     """ECHO-schedule without clicks: every page is worth the same and fades alike, only rates differ."""
 
-    def __init__(self) -> None:
+    fits_profit = False
+
+    def __init__(self, keep_edge: bool = True) -> None:
+        self._keep_edge = keep_edge
         self._per_second: FloatArray = np.zeros(0)
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         same = beliefs._replace(page_profit=np.ones_like(seen), profit_decay=np.full_like(seen, 1 / DAY))
-        self._per_second = 1 / paper_plan(same, budget).interval
+        self._per_second = 1 / paper_plan(same, budget, keep_edge=self._keep_edge).interval
 
     def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
         return lag(self._per_second, seen, now)
@@ -70,6 +74,7 @@ class FixedInterval(PaperPolicy):
 
     page_order: PageOrder = "oldest"
     uses_beliefs = False
+    seed_rounds = 0  # a source never crawled is the longest due
 
     def __init__(self, interval: Seconds = HOUR) -> None:
         self._interval = interval

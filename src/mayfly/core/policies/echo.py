@@ -15,7 +15,7 @@ class EchoNewpages(PaperPolicy):
 
     pages_first = True
 
-    def __init__(self, keep_edge: bool = False) -> None:
+    def __init__(self, keep_edge: bool = True) -> None:
         self._keep_edge = keep_edge
         self._per_second: FloatArray = np.zeros(0)
 
@@ -35,7 +35,7 @@ class EchoSchedule(EchoNewpages):
 
     pages_first = False
 
-    def __init__(self, keep_edge: bool = False, idle: bool = False) -> None:
+    def __init__(self, keep_edge: bool = True, idle: bool = False) -> None:
         super().__init__(keep_edge)
         self._idle = idle  # leave a slot unused rather than crawl before the time
 

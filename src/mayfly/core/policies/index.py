@@ -27,6 +27,7 @@ class Index:
 
     page_order: PageOrder = "worth"
     pages_first = False
+    seed_rounds = 1  # a first look at every source; what it is worth then, it says itself
     probe = 0.02
     fits_profit = True
     uses_beliefs = True

@@ -26,6 +26,7 @@ class PaperPolicy:
 
     page_order: PageOrder = "newest"
     pages_first = False
+    seed_rounds = 2  # sources are "seed pages" (section 5.3.1), and one crawl says nothing of a rate
     probe = 0.0
     fits_profit = True
     uses_beliefs = True
