@@ -284,11 +284,13 @@ def _draw_figures(trace: Trace, seen: Sequence[Any], settings: Settings, out: Pa
         return [out / f"{name}.png", out / f"{name}.svg"]
 
     hosts = loved_hosts(trace)
-    blog = next((host for host in hosts[1:] if host.startswith(("stars", "blog"))), hosts[-1 if len(hosts) < 2 else 1])
+    blogs = [host for host in hosts if host.startswith(("stars", "blogs"))]  # as made-up worlds call them
+    news = [host for host in hosts if host not in blogs]
+    pair = [*news[:1], *blogs[:1]] if news and blogs else hosts[:2]
     learner = next((one for one in seen if one.policy == "echo-newpages"), seen[-1])
     budget = settings.budget
     pictures: dict[str, Callable[[list[Path]], None]] = {
-        "interest": lambda to: plots.draw_fading([fading(trace, hosts[0]), fading(trace, blog)], to),
+        "interest": lambda to: plots.draw_fading([fading(trace, host) for host in pair], to),
         "optimum": plots.draw_optimum,
         "rates": lambda to: plots.draw_rates(trace, learner, budget, to),
         "profit-5-hours": lambda to: plots.draw_dynamic(seen, True, budget, to),

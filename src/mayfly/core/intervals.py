@@ -77,10 +77,13 @@ def exact_plan(beliefs: Beliefs, budget: PerSecond) -> Plan:
     return _plan_of(beliefs, price, taken, budget, interval)
 
 
-def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True, keep_edge: bool = False) -> Plan:
+def paper_plan(
+    beliefs: Beliefs, budget: PerSecond, page_cost: bool = True, keep_edge: bool = False, poisson: bool = False
+) -> Plan:
     """Algorithm 1 as printed, with an end. `page_cost=False` leaves out Σλ: all of `budget` goes to recrawls.
 
-    `keep_edge` is another reading of its end: the source at the edge is kept too, and the budget overspent.
+    `keep_edge` is another reading of its end: the source at the edge is kept too, and the budget overspent. `poisson`
+    corrects p: λP/μ, as links come at random, not as by a clock.
 
     >>> from mayfly.core.model import beliefs
     >>> one = beliefs(np.array([0.1]), np.array([5.0]), np.array([1e-3]))
@@ -89,7 +92,8 @@ def paper_plan(beliefs: Beliefs, budget: PerSecond, page_cost: bool = True, keep
     """
     rate, profit, decay = _checked(beliefs, budget)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where((rate > 0) & (profit > 0), profit / -np.expm1(-decay / np.maximum(rate, 1e-300)), 0.0)  # p_i
+        even = profit / -np.expm1(-decay / np.maximum(rate, 1e-300))
+        most = np.where((rate > 0) & (profit > 0), rate * profit / decay if poisson else even, 0.0)  # p_i
     offers = _Offers(most, most, decay, rate if page_cost else np.zeros_like(rate))
     kept, marginal = offers.affordable(budget)
     if (len(kept) or not len(marginal)) and not (keep_edge and len(marginal)):

@@ -32,10 +32,10 @@ class Bayes:
         self,
         feedback: str = "fetched",
         rate_half_life: Seconds = 3 * DAY,
-        rate_trust: float = 1.0,  # links' worth of belief in the host's mean rate
-        twin_share: float = 0.05,  # what a link counts that another source had shown before
+        rate_trust: float = 0.2,  # links' worth of belief in the host's mean rate
+        twin_share: float = 0.01,  # what a link counts that another source had shown before
         profit_half_life: Seconds = 20 * DAY,
-        profit_trust: float = 10.0,  # pages' worth of belief in the host's mean profit
+        profit_trust: float = 5.0,  # pages' worth of belief in the host's mean profit
         hope: float = 1.0,  # standard errors
         rhythm: bool = True,
         places: bool = True,

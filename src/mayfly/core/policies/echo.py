@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mayfly.core.intervals import paper_plan
+from mayfly.core.intervals import exact_plan, paper_plan
 from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
 from mayfly.core.policies.baselines import lag, on_schedule
 from mayfly.core.policies.turns import PaperPolicy, Turn, pages_first
@@ -15,13 +15,18 @@ class EchoNewpages(PaperPolicy):
 
     pages_first = True
 
-    def __init__(self, keep_edge: bool = True) -> None:
+    def __init__(self, keep_edge: bool = True, poisson: bool = False, exact: bool = False) -> None:
         self._keep_edge = keep_edge
+        self._poisson = poisson  # p = λP/μ
+        self._exact = exact  # the sources that should be kept, not those Algorithm 1 keeps
         self._per_second: FloatArray = np.zeros(0)
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
-        plan = paper_plan(beliefs, budget, keep_edge=self._keep_edge)
-        self._per_second, self.price = 1 / plan.interval, plan.price
+        if self._exact:
+            plan = exact_plan(beliefs, budget)
+        else:
+            plan = paper_plan(beliefs, budget, keep_edge=self._keep_edge, poisson=self._poisson)
+        self._per_second, self.price = 1 / plan.mean_interval, plan.price
 
     def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
         return lag(self._per_second, seen, now)
