@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from mayfly.lab.compare import as_csv, as_markdown, as_rows, compare, headings, smallest_budget
+from mayfly.lab.compare import as_csv, as_markdown, as_rows, compare, headings, smallest_budgets
 from mayfly.lab.jobs import Jobs
 from mayfly.lab.replay import Settings, replay, report
 
@@ -36,8 +36,10 @@ def test_every_form_has_every_run(world) -> None:
 
 
 def test_the_smallest_budget_just_reaches(world) -> None:
-    settings = Settings("index", 1.0)
-    found = smallest_budget(Jobs([world], 1), settings, world.page_rate, 0.8)
+    wanted = [Settings("index", 1.0), Settings("bfs", 1.0), Settings("fixed-interval", 1.0)]
+    found, much, never = smallest_budgets(Jobs([world], 1), wanted, world.page_rate, 0.8)
+    assert much > found
+    assert never is None or never > found
 
     def share(budget: float) -> float:
         return report(replay(world, Settings("index", budget)))[0]["share"]

@@ -29,7 +29,7 @@ from mayfly.lab.compare import (
     compare,
     headings,
     paper_headings,
-    smallest_budget,
+    smallest_budgets,
 )
 from mayfly.lab.facts import PAPER_BUDGETS, PAPER_FACTS
 from mayfly.lab.jobs import Job, Jobs, World
@@ -325,12 +325,10 @@ def _print_reach(
     if not 0 < reach < 1:
         raise UsageError(f"--reach is a share between 0 and 1, not {reach}")
     rate = ground.sample.page_rate
-    seed = ground.rounds[0][1]
-    found = {}
-    with words.progress("policies", len(wanted)) as bar:
-        for settings in wanted:
-            found[settings.policy] = smallest_budget(runner, replace(settings, seed=seed), rate, reach, window)
-            bar(1)
+    seeded = [replace(settings, seed=ground.rounds[0][1]) for settings in wanted]
+    with words.progress("replays, about", 9 * len(wanted)) as bar:
+        budgets = smallest_budgets(runner, seeded, rate, reach, window, lambda job: bar(1))
+    found = {settings.policy: spent for settings, spent in zip(wanted, budgets, strict=True)}
     if as_json:
         typer.echo(json.dumps({"trace": ground.sample.name, "reach": reach, "budget": found}))
         return

@@ -18,7 +18,7 @@ from mayfly.lab.jobs import Job, Jobs
 from mayfly.lab.replay import Run, Settings, report
 
 Window = tuple[Seconds, Seconds] | None
-_FINE = 0.01  # `smallest_budget` ends when it is known to this part of itself
+_FINE = 0.01  # a search for the smallest budget ends when it is known to this part of itself
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,52 @@ def figures_of(run: Run, window: Window = None) -> dict[str, Any]:
     return report(run, window)[0]
 
 
-def smallest_budget(
-    jobs: Jobs, settings: Settings, page_rate: PerSecond, goal: float, window: Window = None
-) -> PerSecond | None:
-    """The smallest budget at which a policy keeps `goal` of the bound, by replay; None beyond 64x the page rate."""
+@dataclass
+class _Search:
+    """Between two budgets: one known to be too small, one that may be enough."""
 
-    def share(budget: PerSecond) -> float:
-        found = jobs.map([Job(0, replace(settings, budget=budget))], partial(figures_of, window=window))
-        return float(found[0]["share"] or 0.0)
+    low: PerSecond
+    high: PerSecond
+    enough: bool = False  # `high` is known to be
 
-    low, high = 0.0, page_rate
-    while share(high) < goal:
-        low, high = high, 2 * high
-        if high > 64 * page_rate:
-            return None
-    while high - low > _FINE * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if share(middle) < goal else (low, middle)
-    return high
+    def next(self, most: PerSecond) -> PerSecond | None:
+        """The budget to try; None: it is found, or beyond `most`."""
+        if not self.enough:
+            return self.high if self.high <= most else None
+        return (self.low + self.high) / 2 if self.high - self.low > _FINE * self.high else None
+
+    def told(self, budget: PerSecond, enough: bool) -> None:
+        """What the budget tried was."""
+        if enough:
+            self.high, self.enough = budget, True
+        elif self.enough:
+            self.low = budget
+        else:
+            self.low, self.high = budget, 2 * budget
+
+
+def smallest_budgets(
+    jobs: Jobs,
+    wanted: Sequence[Settings],
+    page_rate: PerSecond,
+    goal: float,
+    window: Window = None,
+    done: Callable[[Job], None] = lambda job: None,
+) -> list[PerSecond | None]:
+    """The smallest budget at which each policy keeps `goal` of the bound, by replay; None beyond 64x the page rate.
+
+    All policies search side by side, each step of all of them in parallel.
+    """
+    searches = [_Search(0.0, page_rate) for _ in wanted]
+    while True:
+        tried = [(number, search.next(64 * page_rate)) for number, search in enumerate(searches)]
+        going = [(number, budget) for number, budget in tried if budget is not None]
+        if not going:
+            return [search.high if search.enough else None for search in searches]
+        runs = [Job(0, replace(wanted[number], budget=budget)) for number, budget in going]
+        found = jobs.map(runs, partial(figures_of, window=window), done)
+        for (number, budget), figures in zip(going, found, strict=True):
+            searches[number].told(budget, (figures["share"] or 0.0) >= goal)
 
 
 def headings() -> tuple[str, ...]:
