@@ -32,6 +32,7 @@ PAPER_SHARES = {
     "echo-schedule": (0.72, 0.96, 0.99),
     "echo-newpages": (0.86, 0.96, 0.99),
 }
+PAPER_POLICIES_IN_ORDER = tuple(PAPER_SHARES)
 
 
 def describe(trace: Trace) -> dict[str, Any]:
