@@ -15,9 +15,9 @@ MULTIPLES = (0.22, 0.44, 0.87)
 READINGS = [
     ("echo-schedule, taken", "echo-schedule", {}, {}, {}),
     ("echo-schedule, leaves a slot unused", "echo-schedule", {"idle": True}, {}, {}),
-    ("echo-schedule, keeps the source at the edge", "echo-schedule", {"keep_edge": True}, {}, {}),
+    ("echo-schedule, ends Algorithm 1 on the affordable side", "echo-schedule", {"keep_edge": False}, {}, {}),
     ("echo-newpages, taken", "echo-newpages", {}, {}, {}),
-    ("echo-newpages, keeps the source at the edge", "echo-newpages", {"keep_edge": True}, {}, {}),
+    ("echo-newpages, ends Algorithm 1 on the affordable side", "echo-newpages", {"keep_edge": False}, {}, {}),
     ("echo-newpages, λ = 0 where T crawls found none", "echo-newpages", {}, {"quiet": 0.0}, {}),
     ("echo-newpages, clicks by all pages found", "echo-newpages", {}, {"per_found": True}, {}),
     ("echo-newpages, P = 0 where nothing was clicked", "echo-newpages", {}, {"unclicked": False}, {}),
