@@ -102,6 +102,7 @@ class Knowledge:
             share=1 / many[page_of],
             age=np.maximum(clicks.clicked_at[click] - published[page_of], 0.0),
             number=clicks.number[click],
+            first=within == 0,
         )
 
     def forget(self, now: Seconds) -> list[PageId]:

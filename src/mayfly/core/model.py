@@ -41,6 +41,7 @@ class Beliefs(NamedTuple):
 
     link_rate: FloatArray  # λ: links to new pages that appear, per second, over a whole week
     page_profit: FloatArray  # P: clicks a new page gathers in its life
+    found_profit: FloatArray  # the same, of the pages no other source showed before: what a crawl of it brings
     profit_decay: FloatArray  # μ: how fast that profit fades with age, per second
     link_loss: FloatArray  # δ: how fast links leave the source, per second; one we did not see in time is lost
     rhythm: FloatArray  # link rate in the hour ahead, as a multiple of `link_rate`
@@ -55,6 +56,7 @@ class Credited(NamedTuple):
     share: FloatArray  # one by the number of sources
     age: FloatArray  # of the page when it was clicked
     number: FloatArray
+    first: BoolArray  # whether this source was the first to show the page
 
 
 class Found(NamedTuple):
@@ -70,4 +72,4 @@ class Found(NamedTuple):
 def beliefs(link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray) -> Beliefs:
     """Beliefs in links that stay, come at an even rate, and are worth the same wherever they stand."""
     flat = np.ones_like(link_rate)
-    return Beliefs(link_rate, page_profit, profit_decay, np.zeros_like(link_rate), flat, np.ones(PLACES))
+    return Beliefs(link_rate, page_profit, page_profit, profit_decay, np.zeros_like(link_rate), flat, np.ones(PLACES))

@@ -152,7 +152,7 @@ class Scheduler:
             if self._frontier.add(new.page, site, page.published, at, page.sources, page.place):
                 self._offer_page(site)
             if self._feedback == "all":
-                self._estimator.exposed(source, page.place, 1.0, at - page.published, at)
+                self._estimator.exposed(source, page.place, 1.0, at - page.published, at, first=True)
         links = len(new_pages)
         pages = known.pages
         for number in known_pages:
@@ -173,7 +173,7 @@ class Scheduler:
         """A page other sources showed before is linked here too."""
         page.sources.append(source)
         if page.fetched_at is not None or self._feedback == "all":
-            self._estimator.exposed(source, page.place, 0.0, at - page.published, at)
+            self._estimator.exposed(source, page.place, 0.0, at - page.published, at, first=False)
         if page.fetched_at is None:
             page.place = next_place(page.place)
             if number in self._frontier and self._frontier.show(number, source, page.place):
@@ -188,8 +188,9 @@ class Scheduler:
         page.fetched_at = at
         if self._feedback == "fetched":
             age = max(at - page.published, 0.0)
-            for source in page.sources:
-                self._estimator.exposed(source, page.place, 1 / len(page.sources), age, at)
+            share = 1 / len(page.sources)
+            for order, source in enumerate(page.sources):
+                self._estimator.exposed(source, page.place, share, age, at, first=order == 0)
         self._landed(Fetch("page", number), at)
 
     def _fetch_failed(self, event: FetchFailed) -> None:

@@ -16,9 +16,12 @@ PROFIT, DECAY = 4.0, 1 / (10 * HOUR)
 END = 12 * DAY
 
 
-def credited(source: np.ndarray, age: np.ndarray, place: np.ndarray | None = None) -> Credited:
+def credited(
+    source: np.ndarray, age: np.ndarray, place: np.ndarray | None = None, first: np.ndarray | None = None
+) -> Credited:
     where = np.zeros(len(source), int) if place is None else place
-    return Credited(source, where, np.ones(len(source)), age, np.ones(len(source)))
+    shown_first = np.ones(len(source), bool) if first is None else first
+    return Credited(source, where, np.ones(len(source)), age, np.ones(len(source)), shown_first)
 
 
 @cache
@@ -40,7 +43,7 @@ def watched_in_part(feedback: str) -> tuple[Beliefs, float]:
         for page in np.flatnonzero((exposed_at < push) & (exposed_at >= push - HOUR * 6)):
             at_page = float(exposed_at[page])
             estimator.crawled(0, at_page, None, Found(1, 1, 0, 0, [0]))
-            estimator.exposed(0, 0, 1.0, at_page - float(born[page]), at_page)
+            estimator.exposed(0, 0, 1.0, at_page - float(born[page]), at_page, first=True)
         now = (at < push) & (at >= push - HOUR * 6)
         estimator.counted(float(push), credited(np.zeros(now.sum(), int), at[now] - born[of[now]]))
         seen += int(now.sum())
@@ -136,11 +139,28 @@ def test_an_unknown_source_is_like_its_host_and_an_unknown_host_like_all() -> No
     estimator.added(np.array([0, 0, 1, 1, 2]))  # the second of host 0, the second of host 1, and host 2 stay unseen
     for push in range(1, 200):
         for source in 0, 2:
-            estimator.exposed(source, 0, 1.0, 0.0, (push - 1) * HOUR)
+            estimator.exposed(source, 0, 1.0, 0.0, (push - 1) * HOUR, first=True)
         many = 6 if push % 2 else 4
         estimator.counted(push * HOUR, credited(np.zeros(many, int), np.full(many, 1800.0)))
     profit = estimator.beliefs(200 * HOUR).page_profit
     assert profit[0] > profit[1] > profit[4] > profit[3] > profit[2]
+
+
+def test_what_a_source_shows_first_is_valued_apart_from_what_it_repeats() -> None:
+    """An archive links the great stories too, but others had shown them: a crawl of it brings only the lesser ones."""
+    estimator = Bayes(hope=0.0)
+    estimator.added(np.array([0, 0]))
+    for push in range(1, 200):
+        at = (push - 1) * HOUR
+        estimator.exposed(0, 0, 0.5, 0.0, at, first=True)  # a great story, first on the front page
+        estimator.exposed(1, 0, 0.5, 0.0, at, first=False)
+        estimator.exposed(1, 0, 1.0, 0.0, at, first=True)  # a small one, on the archive alone
+        source, first = np.repeat([0, 1, 1], [9, 9, 1]), np.repeat([True, False, True], [9, 9, 1])
+        estimator.counted(push * HOUR, credited(source, np.full(19, 1800.0), first=first))
+    beliefs = estimator.beliefs(200 * HOUR)
+    assert np.isclose(beliefs.found_profit[0], beliefs.page_profit[0], rtol=0.05)
+    assert np.isclose(beliefs.page_profit[1], beliefs.page_profit[0] * 5 / 9, rtol=0.1)
+    assert np.isclose(beliefs.found_profit[1], beliefs.page_profit[0] / 9, rtol=0.3)
 
 
 def test_hope_is_for_what_is_little_known_and_fades_with_knowledge() -> None:
@@ -149,7 +169,7 @@ def test_hope_is_for_what_is_little_known_and_fades_with_knowledge() -> None:
         estimator = Bayes(hope=hope)
         estimator.added(np.array([0, 1]))
         for push in range(1, 300):
-            estimator.exposed(0, 0, 1.0, 0.0, (push - 1) * HOUR)
+            estimator.exposed(0, 0, 1.0, 0.0, (push - 1) * HOUR, first=True)
             estimator.counted(push * HOUR, credited(np.zeros(3, int), np.full(3, 1800.0)))
         seen.append(estimator.beliefs(300 * HOUR).page_profit)
     extra = seen[1] / seen[0] - 1
@@ -164,7 +184,7 @@ def test_clicks_are_learned_by_place_apart_from_the_source() -> None:
         now = push * HOUR
         estimator.crawled(0, now - 1800, now - HOUR - 1800, Found(2, 2, 10, 2, [top, bottom]))
         for place in top, bottom:
-            estimator.exposed(0, place, 1.0, 0.0, now - 1800)
+            estimator.exposed(0, place, 1.0, 0.0, now - 1800, first=True)
         estimator.beliefs(now)
         source, age, place = np.zeros(10, int), np.full(10, 600.0), np.array([top] * 9 + [bottom])
         estimator.counted(now, credited(source, age, place))
@@ -178,7 +198,7 @@ def test_clicks_are_learned_by_place_apart_from_the_source() -> None:
 def test_places_may_be_left_out() -> None:
     estimator = Bayes(places=False)
     estimator.added(np.array([0]))
-    estimator.exposed(0, 4, 1.0, 0.0, 0.0)
+    estimator.exposed(0, 4, 1.0, 0.0, 0.0, first=True)
     estimator.counted(HOUR, credited(np.zeros(90, int), np.full(90, 600.0), np.full(90, 4)))
     assert (estimator.beliefs(HOUR).place_worth == 1).all()
 
@@ -187,7 +207,7 @@ def test_without_feedback_exposure_is_not_held_against_a_source() -> None:
     estimator = Bayes(feedback="none")
     estimator.added(np.array([0, 0]))
     for _ in range(100):
-        estimator.exposed(0, 0, 1.0, 0.0, 0.0)
+        estimator.exposed(0, 0, 1.0, 0.0, 0.0, first=True)
     estimator.counted(DAY, credited(np.zeros(0, int), np.zeros(0)))
     profit = estimator.beliefs(DAY).page_profit
     assert profit[0] == profit[1]

@@ -21,7 +21,7 @@ def made(name: str, **options: object) -> Estimator:
 
 def no_clicks() -> Credited:
     whole, real = np.zeros(0, np.int64), np.zeros(0)
-    return Credited(whole, whole, real, real, real)
+    return Credited(whole, whole, real, real, real, np.zeros(0, bool))
 
 
 def clicks_of(rows: list[tuple[int, int, float, float, float]]) -> Credited:
@@ -29,7 +29,10 @@ def clicks_of(rows: list[tuple[int, int, float, float, float]]) -> Credited:
     if not rows:
         return no_clicks()
     source, place, share, age, number = zip(*rows, strict=True)
-    return Credited(np.array(source), np.array(place), np.array(share), np.array(age, float), np.array(number, float))
+    first = np.arange(len(rows)) % 3 > 0
+    return Credited(
+        np.array(source), np.array(place), np.array(share), np.array(age, float), np.array(number, float), first
+    )
 
 
 def sound(beliefs: Beliefs, sources: int) -> None:
@@ -38,7 +41,7 @@ def sound(beliefs: Beliefs, sources: int) -> None:
         assert len(column) == (PLACES if field == "place_worth" else sources), field
         assert np.isfinite(column).all(), field
         assert (column >= 0).all(), field
-    for field in "link_rate", "page_profit", "profit_decay", "rhythm", "place_worth":
+    for field in "link_rate", "page_profit", "found_profit", "profit_decay", "rhythm", "place_worth":
         assert (getattr(beliefs, field) > 0).all(), field
 
 
@@ -66,7 +69,9 @@ def life(estimator: Estimator, seed: int, steps: int = 70, clicked: bool = True)
         elif what < 0.8 and pages:
             source, place, born = pages.pop(int(rng.integers(len(pages))))
             fetched.append((source, place, born))
-            estimator.exposed(source, place, float(rng.choice([1.0, 0.5, 0.0])), now - born, now)
+            estimator.exposed(
+                source, place, float(rng.choice([1.0, 0.5, 0.0])), now - born, now, first=bool(rng.integers(2))
+            )
         else:
             many = int(rng.poisson(3)) if fetched and clicked else 0
             chosen = [fetched[int(rng.integers(len(fetched)))] for _ in range(many)]
@@ -172,7 +177,7 @@ def test_sources_added_later_take_part(name: str) -> None:
     estimator.added(np.array([0, 4]))
     sound(estimator.beliefs(10 * DAY), 3)
     crawl_daily(estimator, 2, links=80)
-    estimator.exposed(2, 0, 1.0, HOUR, 10 * DAY)
+    estimator.exposed(2, 0, 1.0, HOUR, 10 * DAY, first=True)
     estimator.counted(11 * DAY, clicks_of([(2, 0, 1.0, 2 * HOUR, 9)]))
     beliefs = estimator.beliefs(11 * DAY)
     sound(beliefs, 3)
@@ -186,7 +191,7 @@ def well_and_ill_loved(estimator: Estimator) -> Beliefs:
     for push in range(1, 41):
         now = push * HOUR
         for source in 0, 1:
-            estimator.exposed(source, 0, 1.0, 600.0, now - 1800.0)
+            estimator.exposed(source, 0, 1.0, 600.0, now - 1800.0, first=True)
         estimator.counted(now, clicks_of([(0, 0, 1.0, age * 900.0, 2) for age in range(1, 5)]))
     return estimator.beliefs(41 * HOUR)
 

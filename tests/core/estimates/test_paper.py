@@ -12,7 +12,12 @@ from mayfly.core.model import DAY, HOUR, Credited, Found
 def clicks(source: list[int], age: list[float], number: list[float] | None = None) -> Credited:
     count = np.ones(len(source)) if number is None else np.array(number, float)
     return Credited(
-        np.array(source, int), np.zeros(len(source), int), np.ones(len(source)), np.array(age, float), count
+        np.array(source, int),
+        np.zeros(len(source), int),
+        np.ones(len(source)),
+        np.array(age, float),
+        count,
+        np.ones(len(source), bool),
     )
 
 
@@ -58,7 +63,7 @@ def test_a_silent_source_keeps_half_a_link() -> None:
 def test_before_any_click_profit_is_the_default_and_interest_lasts_a_day(fit: bool) -> None:
     estimator = Paper(fit=fit, default_profit=0.02)
     estimator.added(np.array([0, 0]))
-    estimator.exposed(0, 0, 1.0, 60.0, HOUR)
+    estimator.exposed(0, 0, 1.0, 60.0, HOUR, first=True)
     estimator.counted(2 * HOUR, clicks([1], [60.0]))
     beliefs = estimator.beliefs(2 * HOUR)
     assert beliefs.page_profit[0] == 0.02
@@ -69,7 +74,7 @@ def test_without_a_fit_profit_is_clicks_per_page() -> None:
     estimator = Paper(fit=False)
     estimator.added(np.array([0, 0]))
     for page in range(8):
-        estimator.exposed(0, 0, 1.0, 60.0, HOUR + page)
+        estimator.exposed(0, 0, 1.0, 60.0, HOUR + page, first=True)
     estimator.counted(3 * HOUR, clicks([0, 0], [100.0, 5000.0], [3, 17]))
     estimator.counted(4 * HOUR, clicks([0], [7000.0], [2]))
     assert estimator.beliefs(4 * HOUR).page_profit[0] == (3 + 17 + 2) / 8
@@ -82,7 +87,7 @@ def test_profit_and_decay_are_fitted_to_the_clicks() -> None:
     estimator.added(np.array([0]))
     pages, profit, decay = 400, 6.0, 1 / (8 * HOUR)
     for _ in range(pages):
-        estimator.exposed(0, 0, 1.0, 0.0, 0.0)
+        estimator.exposed(0, 0, 1.0, 0.0, 0.0, first=True)
     age = rng.exponential(1 / decay, rng.poisson(profit * pages))
     for day in range(7):
         some = age[(age >= day * DAY) & (age < (day + 1) * DAY)]
@@ -96,12 +101,12 @@ def test_only_sources_with_new_clicks_are_fitted_again() -> None:
     estimator = Paper()
     estimator.added(np.zeros(3, int))
     for source in range(3):
-        estimator.exposed(source, 0, 1.0, 0.0, 0.0)
+        estimator.exposed(source, 0, 1.0, 0.0, 0.0, first=True)
     estimator.counted(6 * HOUR, clicks([0, 0, 1, 1], [1000.0, 9000.0, 2000.0, 4000.0]))
     first = estimator.beliefs(6 * HOUR)
     # One more page would lower both means, were both fitted again.
-    estimator.exposed(0, 0, 1.0, 0.0, 0.0)
-    estimator.exposed(1, 0, 1.0, 0.0, 0.0)
+    estimator.exposed(0, 0, 1.0, 0.0, 0.0, first=True)
+    estimator.exposed(1, 0, 1.0, 0.0, 0.0, first=True)
     estimator.counted(12 * HOUR, clicks([0], [30_000.0]))
     second = estimator.beliefs(12 * HOUR)
     assert second.page_profit[0] != first.page_profit[0]
@@ -114,8 +119,8 @@ def test_clicks_of_a_page_older_than_the_first_one_fetched_are_in_the_fit() -> N
     estimator = Paper()
     estimator.added(np.array([0]))
     now = 10 * DAY
-    estimator.exposed(0, 0, 1.0, 60.0, now)
-    estimator.exposed(0, 0, 1.0, 2 * DAY, now)
+    estimator.exposed(0, 0, 1.0, 60.0, now, first=True)
+    estimator.exposed(0, 0, 1.0, 2 * DAY, now, first=True)
     estimator.counted(now + HOUR, clicks([0] * 5, [2 * DAY + 60.0 * k for k in range(5)]))
     assert estimator.beliefs(now + HOUR).page_profit[0] > 0.1  # five clicks on two pages
     estimator.counted(now + 2 * HOUR, clicks([0], [2 * DAY + HOUR]))
@@ -125,7 +130,7 @@ def test_clicks_of_a_page_older_than_the_first_one_fetched_are_in_the_fit() -> N
 def test_clicks_older_than_a_week_fall_into_the_last_bin() -> None:
     estimator = Paper()
     estimator.added(np.array([0]))
-    estimator.exposed(0, 0, 1.0, 0.0, 0.0)
+    estimator.exposed(0, 0, 1.0, 0.0, 0.0, first=True)
     estimator.counted(20 * DAY, clicks([0, 0], [DAY, 19 * DAY]))
     beliefs = estimator.beliefs(20 * DAY)
     assert np.isfinite(beliefs.page_profit[0])

@@ -28,11 +28,11 @@ class Estimator(Protocol):
         `since` is None at the first crawl: what it shows may be of any age and says nothing of the rate.
         """
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
+    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         """From `at` on, when it is `age` old, the clicks of one more page of this source can be seen.
 
         A page of three sources is told three times, each with a share of a third; with none where it was fetched
-        before this source showed it.
+        before this source showed it. `first` of them is the one that showed it before all others.
         """
 
     def counted(self, at: Seconds, clicks: Credited) -> None:

@@ -5,6 +5,9 @@
 P     clicks by exposure (`yields.py`). An unknown source is held to be like its host, an unknown host like all; and of
       what is little known the better is hoped, by a share of the standard error. Without hope a host that had a bad
       first day would never be fetched from again, nor be known better.
+      What a crawl brings are pages no other source had shown, often the lesser ones: an archive links the great stories
+      too, but late. So P is learned twice, of all pages a source links and of those it was the first to show; the
+      second leans on the first.
 μ     pooled by host (`decay.py`).
 Worth of a place: clicks by what the page's sources let expect (`place.py`).
 
@@ -32,10 +35,10 @@ class Bayes:
         self,
         feedback: str = "fetched",
         rate_half_life: Seconds = 3 * DAY,
-        rate_trust: float = 0.2,  # links' worth of belief in the host's mean rate
-        twin_share: float = 0.01,  # what a link counts that another source had shown before
+        rate_trust: float = 0.05,  # links' worth of belief in the host's mean rate
+        twin_share: float = 0.003,  # what a link counts that another source had shown before
         profit_half_life: Seconds = 20 * DAY,
-        profit_trust: float = 5.0,  # pages' worth of belief in the host's mean profit
+        profit_trust: float = 5.0,  # pages' worth of belief in what a profit leans on
         hope: float = 1.0,  # standard errors
         rhythm: bool = True,
         places: bool = True,
@@ -48,6 +51,7 @@ class Bayes:
         self._links = Links(rate_half_life, rate_trust, twin_share, rhythm)
         self._hosts = 0
         self._by_source = Yields()
+        self._by_finder = Yields()  # of pages the source was the first to show
         self._by_place = Yields()
         self._by_place.grow(PLACES)
         self._found_at = np.zeros(PLACES)  # pages found, by place
@@ -56,11 +60,12 @@ class Bayes:
         self._decay_of: FloatArray = np.zeros(0)  # by host
         self._profit: FloatArray = np.zeros(0)  # as last believed
         self._counted_until: Seconds | None = None
-        self._pending: list[tuple[SourceId, int, float, Seconds, Seconds]] = []
+        self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool]] = []
 
     def added(self, host: IntArray) -> None:
         self._links.grow(host)
         self._by_source.grow(len(self._links.host))
+        self._by_finder.grow(len(self._links.host))
         self._hosts = max(self._hosts, int(host.max(initial=-1)) + 1)
         self._decay.grow(self._hosts)
         self._decay_of = np.append(self._decay_of, np.full(self._hosts - len(self._decay_of), FIRST_GUESS))
@@ -71,9 +76,9 @@ class Bayes:
         if since is not None and at > since:
             self._links.crawled(source, since, at, found)
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
+    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         if self._feedback != "none":
-            self._pending.append((source, place, share, age, at))
+            self._pending.append((source, place, share, age, at, first))
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
         host = self._links.host
@@ -82,6 +87,7 @@ class Bayes:
         self._counted_until = at
         self._expose_pending(at, host)
         self._by_source.count(clicks.source, clicks.number)
+        self._by_finder.count(clicks.source[clicks.first], clicks.number[clicks.first])
         self._by_place.count(clicks.place, clicks.number * clicks.share)
         self._decay.count(host[clicks.source], clicks.age, clicks.number)
         self._decay_of = self._decay.fit()
@@ -90,25 +96,31 @@ class Bayes:
 
     def beliefs(self, now: Seconds) -> Beliefs:
         links, host = self._links, self._links.host
-        self._profit = self._lean_profit(host)
+        self._profit, found_profit = self._lean_profits(host)
         return Beliefs(
             link_rate=links.rates(),
             page_profit=self._profit,
+            found_profit=found_profit,
             profit_decay=self._decay_of[host],
             link_loss=links.losses(),
             rhythm=links.rhythm(now),
             place_worth=self._place_worth,
         )
 
-    def _lean_profit(self, host: IntArray) -> FloatArray:
-        """P of each source: leaning on its host, the host on all, and hoped to be somewhat better than that."""
-        clicks, exposure, trust = self._by_source.clicks, self._by_source.exposure, self._profit_trust
+    def _lean_profits(self, host: IntArray) -> tuple[FloatArray, FloatArray]:
+        """P of each source, of all its pages and of those it was the first to show, with some hope for both."""
+        # For hosts a page counts once, on its first source.
+        clicks, exposure, trust = self._by_finder.clicks, self._by_finder.exposure, self._profit_trust
         mean = (float(clicks.sum()) + _FIRST_PROFIT) / (float(exposure.sum()) + 1.0)
         of_host = (np.bincount(host, clicks, self._hosts) + trust * mean) / (
             np.bincount(host, exposure, self._hosts) + trust
         )
-        profit = (clicks + trust * of_host[host]) / (exposure + trust)
-        return np.asarray(profit + self._hope * np.sqrt(_CROWD * profit / (exposure + trust)))
+        of_all = self._by_source.lean(of_host[host], trust)
+        of_found = self._by_finder.lean(of_all, trust)
+        return self._hoped(of_all, self._by_source.exposure), self._hoped(of_found, exposure)
+
+    def _hoped(self, profit: FloatArray, exposure: FloatArray) -> FloatArray:
+        return np.asarray(profit + self._hope * np.sqrt(_CROWD * profit / (exposure + self._profit_trust)))
 
     def _worth_of_places(self) -> FloatArray:
         """Clicks seen at each place by clicks expected there, with one for the mean page found."""
@@ -119,6 +131,7 @@ class Bayes:
     def _advance(self, seconds: Seconds, host: IntArray) -> None:
         forget = 2.0 ** (-seconds / self._profit_half_life)
         self._by_source.advance(seconds, self._decay_of[host], forget)
+        self._by_finder.advance(seconds, self._decay_of[host], forget)
         mean_decay = self._decay_of.mean() if self._hosts else FIRST_GUESS
         self._by_place.advance(seconds, np.full(PLACES, mean_decay), forget)
         self._found_at *= forget
@@ -127,7 +140,7 @@ class Bayes:
     def _expose_pending(self, until: Seconds, host: IntArray) -> None:
         if not self._pending:
             return
-        source, place, share, age, at = (np.array(column) for column in zip(*self._pending, strict=True))
+        source, place, share, age, at, first = (np.array(column) for column in zip(*self._pending, strict=True))
         self._pending.clear()
         seen_from = np.zeros_like(age) if self._feedback == "all" else age
         age = age + (until - at)
@@ -136,6 +149,7 @@ class Bayes:
         seen = np.exp(-decay * seen_from) - left
         worth = self._place_worth[place]
         self._by_source.expose(source, worth * seen, worth * left)
+        self._by_finder.expose(source[first], (worth * seen)[first], (worth * left)[first])
         expected = share * (self._profit[source] if len(self._profit) == len(host) else _FIRST_PROFIT)
         self._by_place.expose(place, expected * seen, expected * left)
         self._decay.expose(host[source], seen_from, age)

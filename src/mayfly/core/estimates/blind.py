@@ -19,7 +19,7 @@ class Blind:
     def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
         """Nothing to learn."""
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
+    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         """Nothing to learn."""
 
     def counted(self, at: Seconds, clicks: Credited) -> None:

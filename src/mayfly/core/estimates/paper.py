@@ -60,13 +60,13 @@ class Paper:
         row.found[source, place] = found.new
         row.crawls[source] += 1
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds) -> None:
+    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         if not self._per_found:
             self._source.pages[source] += 1
         self._oldest[source] = min(at - age, self._oldest.get(source, at))
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
-        source, _, _, age, count = clicks
+        source, age, count = clicks.source, clicks.age, clicks.number
         row = self._source
         row.clicks[:] += np.bincount(source, count, row.size)
         if not self._fit:
@@ -92,7 +92,7 @@ class Paper:
         profit = np.where(seen, row.profit if self._fit else mean_clicks, self._default_profit)
         if not self._unclicked:
             profit[(row.clicks == 0) & (row.pages > 0)] = 0.0
-        return Beliefs(rate, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size), np.ones(PLACES))
+        return Beliefs(rate, profit, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size), np.ones(PLACES))
 
     def _refit(self, now: Seconds, touched: dict[SourceId, dict[int, float]]) -> None:
         """Algorithm 2 for the sources with new clicks, each from its last fit."""

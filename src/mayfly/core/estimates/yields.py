@@ -29,6 +29,10 @@ class Yields:
         """Pages' worth of clicks that could be seen, forgotten alike."""
         return self._row.exposure
 
+    def lean(self, on: FloatArray, trust: float) -> FloatArray:
+        """Clicks by exposure, leaning on what is known otherwise as if `trust` pages had told it."""
+        return np.asarray((self.clicks + trust * on) / (self.exposure + trust))
+
     def grow(self, rows: int) -> None:
         """Make room for rows 0 … rows-1."""
         self._row.grow(rows)

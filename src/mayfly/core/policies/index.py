@@ -56,10 +56,10 @@ class Index:
         else:  # sources were added: hold that links came at the same rate since the last crawls
             self._stock, self._stock_at = np.zeros_like(seen), -np.inf
         self._ahead = beliefs.link_rate * beliefs.rhythm
-        self._profit, self._decay = beliefs.page_profit, beliefs.profit_decay + beliefs.link_loss
+        self._profit, self._decay = beliefs.found_profit, beliefs.profit_decay + beliefs.link_loss
         self._full = self._ahead / self._decay
         self._most = (
-            beliefs.page_profit / reserve_ratio(beliefs.profit_decay / self._ahead)
+            beliefs.found_profit / reserve_ratio(beliefs.profit_decay / self._ahead)
             if self._cap
             else np.full(len(seen), np.inf)
         )
