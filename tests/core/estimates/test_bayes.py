@@ -163,6 +163,25 @@ def test_what_a_source_shows_first_is_valued_apart_from_what_it_repeats() -> Non
     assert np.isclose(beliefs.found_profit[1], beliefs.page_profit[0] / 9, rtol=0.3)
 
 
+def test_a_source_that_repeats_is_judged_by_others_of_its_host_that_repeat() -> None:
+    """Nothing was yet seen first on the second archive; the first one tells what to expect of it."""
+    estimator = Bayes(hope=0.0, rhythm=False)
+    estimator.added(np.array([0, 0, 0]))
+    for push in range(1, 200):
+        at = (push - 1) * HOUR
+        for source, found in enumerate((Found(5, 5, 5, 5), Found(1, 20, 5, 20), Found(0, 20, 5, 20))):
+            estimator.crawled(source, push * HOUR, at, found)
+        for source in 0, 1, 2:
+            estimator.exposed(source, 0, 1.0, 0.0, at, first=source == 0)
+        estimator.exposed(1, 0, 1.0, 0.0, at, first=True)
+        source = np.repeat([0, 1, 2, 1], [9, 9, 9, 1])
+        first = np.repeat([True, False, False, True], [9, 9, 9, 1])
+        estimator.counted(push * HOUR, credited(source, np.full(28, 1800.0), first=first))
+    beliefs = estimator.beliefs(200 * HOUR)
+    assert beliefs.found_profit[2] < 0.5 * beliefs.page_profit[2]
+    assert beliefs.found_profit[0] > 0.9 * beliefs.page_profit[0]
+
+
 def test_hope_is_for_what_is_little_known_and_fades_with_knowledge() -> None:
     seen = []
     for hope in 0.0, 1.0:

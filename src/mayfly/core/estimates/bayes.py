@@ -6,8 +6,9 @@ P     clicks by exposure (`yields.py`). An unknown source is held to be like its
       what is little known the better is hoped, by a share of the standard error. Without hope a host that had a bad
       first day would never be fetched from again, nor be known better.
       What a crawl brings are pages no other source had shown, often the lesser ones: an archive links the great stories
-      too, but late. So P is learned twice, of all pages a source links and of those it was the first to show; the
-      second leans on the first.
+      too, but late. So P is learned twice, of all pages a source links and of those it was the first to show. Few
+      pages are first seen on an archive, so the second leans on the first times a ratio, learned for the sources of a
+      host whose links are as rarely new.
 μ     pooled by host (`decay.py`).
 Worth of a place: clicks by what the page's sources let expect (`place.py`).
 
@@ -25,7 +26,8 @@ from mayfly.core.model import DAY, PLACES, Beliefs, Credited, FloatArray, Found,
 
 _FIRST_PROFIT = 1.0  # clicks a page brings before any was seen; all get the same, so it only sets a scale
 _CROWD = 10.0  # variance by mean of the clicks of a page: they come in crowds
-_PLACE_TRUST = 50.0  # clicks' worth of belief that a place is worth the mean
+_CLASS_TRUST = 50.0  # clicks' worth of belief that a class of pages is worth the mean
+_NOVELTIES = (0.1, 0.25, 0.5, 0.75)  # steps of the share of a source's links that it is the first to show
 
 
 class Bayes:
@@ -116,15 +118,29 @@ class Bayes:
             np.bincount(host, exposure, self._hosts) + trust
         )
         of_all = self._by_source.lean(of_host[host], trust)
-        of_found = self._by_finder.lean(of_all, trust)
+        of_found = self._by_finder.lean(of_all * self._worth_of_firsts(of_all, host), trust)
         return self._hoped(of_all, self._by_source.exposure), self._hoped(of_found, exposure)
+
+    def _worth_of_firsts(self, profit: FloatArray, host: IntArray) -> FloatArray:
+        """What pages a source shows first are worth against all its pages, by how many of its links are firsts.
+
+        Learned over the sources of a host that are alike in this; leaning on all hosts.
+        """
+        kinds, clicks, expected = len(_NOVELTIES) + 1, self._by_finder.clicks, self._by_finder.exposure * profit
+        kind = np.searchsorted(_NOVELTIES, self._links.novelty())
+        of_all = (np.bincount(kind, clicks, kinds) + _CLASS_TRUST) / (np.bincount(kind, expected, kinds) + _CLASS_TRUST)
+        cell, cells = host * kinds + kind, self._hosts * kinds
+        return np.asarray(
+            (np.bincount(cell, clicks, cells)[cell] + _CLASS_TRUST * of_all[kind])
+            / (np.bincount(cell, expected, cells)[cell] + _CLASS_TRUST)
+        )
 
     def _hoped(self, profit: FloatArray, exposure: FloatArray) -> FloatArray:
         return np.asarray(profit + self._hope * np.sqrt(_CROWD * profit / (exposure + self._profit_trust)))
 
     def _worth_of_places(self) -> FloatArray:
         """Clicks seen at each place by clicks expected there, with one for the mean page found."""
-        worth = (self._by_place.clicks + _PLACE_TRUST) / (self._by_place.exposure + _PLACE_TRUST)
+        worth = (self._by_place.clicks + _CLASS_TRUST) / (self._by_place.exposure + _CLASS_TRUST)
         found = float(self._found_at.sum())
         return np.asarray(worth / (float(self._found_at @ worth) / found if found else 1.0))
 

@@ -87,6 +87,10 @@ class Links:
         )
         return np.asarray((links + self._trust) / (row.watched + self._trust / of_host[row.host]))
 
+    def novelty(self) -> FloatArray:
+        """The share of a source's new links that no other source had shown before."""
+        return np.asarray((self._row.found + 1.0) / (self._row.listed + 1.0))
+
     def losses(self) -> FloatArray:
         """δ of each source."""
         return np.asarray((self._row.gone + 1.0) / (self._row.at_risk + _FIRST_LIFE))
