@@ -266,7 +266,7 @@ def test_without_a_delay_sites_do_not_matter(web: SimpleNamespace) -> None:
 
 def test_a_page_of_two_sources_is_known_once_and_its_clicks_are_both_sources(web: SimpleNamespace) -> None:
     scheduler = web.scheduler_of("index", budget=1.0, estimator_options={"hope": 0.0}, replan=10.0)
-    scheduler.observe(SourcesAdded(0.0, ["a", "b", "c"], ["a", "b", "c"]))
+    scheduler.observe(SourcesAdded(0.0, ["a", "a", "a"], ["a", "b", "c"]))
     scheduler.next(0.0)
     for source in range(3):
         scheduler.observe(SourceCrawled(1.0, source))

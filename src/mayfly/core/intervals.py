@@ -122,8 +122,8 @@ def refusal_free_budget(beliefs: Beliefs) -> PerSecond:
 
 def quality_of(beliefs: Beliefs, interval: FloatArray) -> FloatArray:
     """Profit per second each source brings when crawled every `interval` and all its new pages fetched (MATH §2.1)."""
-    rate, profit, decay = beliefs[:3]
-    decay = np.maximum(decay, _SMALLEST_DECAY)
+    rate, profit = beliefs.link_rate, beliefs.page_profit
+    decay = np.maximum(beliefs.profit_decay, _SMALLEST_DECAY)
     with np.errstate(invalid="ignore", over="ignore"):
         per_crawl = -np.expm1(-decay * interval) * rate * profit / decay
         return np.where(np.isinf(interval), 0.0, per_crawl / interval)
@@ -225,7 +225,8 @@ def _checked(beliefs: Beliefs, budget: PerSecond) -> tuple[FloatArray, FloatArra
     """The three columns, refused if any number in them is not a finite, non-negative one."""
     if not (np.isfinite(budget) and budget > 0):
         raise ValueError(f"budget must be a positive number of fetches per second, got {budget}")
-    for name, column in zip(beliefs._fields[:3], beliefs[:3], strict=True):
+    for name in "link_rate", "page_profit", "profit_decay":
+        column = getattr(beliefs, name)
         wrong = ~(np.isfinite(column) & (column >= 0))
         if wrong.any():
             at = int(np.argmax(wrong))
