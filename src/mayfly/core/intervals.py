@@ -139,7 +139,6 @@ def _plan_of(
 ) -> Plan:
     if interval is None:
         interval = np.full(len(taken), np.inf)
-    quality = float(np.sum(taken * quality_of(beliefs, interval)))
     recrawls = float(np.sum(taken / interval))
     pages = float(np.sum(taken * beliefs.link_rate))
     left = budget - pages if page_cost else budget
@@ -147,6 +146,7 @@ def _plan_of(
         # Rounding: parts in 10⁹, and more only where floats cannot tell the price from what a source is worth at most.
         # Waiting that much longer keeps the promise never to overspend.
         interval, recrawls = interval * (recrawls / left * (1 + 1e-15)), left
+    quality = float(np.sum(taken * quality_of(beliefs, interval)))
     return Plan(price, interval, taken, recrawls, pages, quality)
 
 
