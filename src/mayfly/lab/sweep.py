@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mayfly.core.model import DAY, HOUR, WEEK, FloatArray
+from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, FloatArray
 from mayfly.core.quality import dynamic_quality, profits
 from mayfly.lab.compare import Window, figures_of
 from mayfly.lab.jobs import Job, Jobs
 from mayfly.lab.replay import Run, Settings
-
-MINUTE = 60.0
 
 
 @dataclass(frozen=True)

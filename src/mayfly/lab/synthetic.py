@@ -73,7 +73,7 @@ class _Hosts:
         counts = [kind.hosts for kind in kinds.values()]
         self.kind = np.repeat(list(kinds), counts).tolist()
         self.number = np.concatenate([np.arange(count) for count in counts]).tolist()
-        self._shape, self._counts = shape, counts
+        self._kinds, self._counts = list(kinds.values()), counts
         self.sections, self.others = self.each("sections"), self.each("others")
         sources = self.sections + self.others + 2
         self.first = np.cumsum(sources) - sources
@@ -92,7 +92,7 @@ class _Hosts:
 
     def each(self, name: str) -> Any:
         """A parameter of the kinds, by host."""
-        return np.repeat([getattr(kind, name) for kind in self._shape.publishers.values()], self._counts)
+        return np.repeat([getattr(kind, name) for kind in self._kinds], self._counts)
 
     def stay(self, pages: _Pages, page: IntArray, source: IntArray) -> IntArray:
         """How many newer links it takes to push out a link to this page."""
@@ -101,6 +101,19 @@ class _Hosts:
         slots = np.where(is_other, self.each("other_slots")[host], self.each("slots")[host])
         longer = _factor(self.each("loyalty")[host], pages.promise[page])
         return np.maximum(1, np.rint(slots * longer)).astype(int)
+
+    def moments(self, number: IntArray, days: float, rng: np.random.Generator) -> FloatArray:
+        """When so many pages of each host appear, by its kind's hours and weekend."""
+        hours = np.arange(int(np.ceil(days * 24)))
+        parts, at = [], 0
+        for kind, count in zip(self._kinds, self._counts, strict=True):
+            busy = 1 + kind.day_swing * np.cos(2 * np.pi * (hours % 24 + 0.5 - kind.peak_hour) / 24)
+            busy = np.where(hours // 24 % 7 >= 5, kind.weekend, 1.0) * busy
+            pages = int(number[at : at + count].sum())
+            hour = rng.choice(len(hours), pages, p=busy / busy.sum())
+            parts.append(_START + (hour + rng.random(pages)) * HOUR)
+            at += count
+        return np.minimum(np.concatenate(parts), _START + days * DAY - 1.0)
 
     def _lognormal(self, spread: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Factors with mean one in each kind, drawn by strata: one host of each slice of the distribution."""
@@ -119,7 +132,7 @@ class _Pages:
     def __init__(self, hosts: _Hosts, days: float, rng: np.random.Generator) -> None:
         number = rng.poisson(hosts.rate * days)
         host = np.repeat(np.arange(len(number)), number)
-        published = _moments(hosts, number, days, rng)
+        published = hosts.moments(number, days, rng)
         order = np.argsort(published, kind="stable")
         self.host: IntArray = host[order]
         self.published: FloatArray = published[order]
@@ -133,20 +146,6 @@ class _Pages:
         factor = _factor(hosts.each("page_spread")[self.host], luck)
         self.worth: FloatArray = hosts.section_worth[self.host, self.section] * factor
         self.life: FloatArray = hosts.section_life[self.host, self.section]
-
-
-def _moments(hosts: _Hosts, number: IntArray, days: float, rng: np.random.Generator) -> FloatArray:
-    """Publication times of each host's pages, by its kind's hours and weekend."""
-    hours = np.arange(int(np.ceil(days * 24)))
-    parts, at = [], 0
-    for kind, count in zip(hosts._shape.publishers.values(), hosts._counts, strict=True):
-        busy = 1 + kind.day_swing * np.cos(2 * np.pi * (hours % 24 + 0.5 - kind.peak_hour) / 24)
-        busy = np.where(hours // 24 % 7 >= 5, kind.weekend, 1.0) * busy
-        pages = int(number[at : at + count].sum())
-        hour = rng.choice(len(hours), pages, p=busy / busy.sum())
-        parts.append(_START + (hour + rng.random(pages)) * HOUR)
-        at += count
-    return np.minimum(np.concatenate(parts), _START + days * DAY - 1.0)
 
 
 def _links(hosts: _Hosts, pages: _Pages, rng: np.random.Generator) -> tuple[IntArray, IntArray, FloatArray]:
