@@ -9,7 +9,10 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "mayfly"
 MAY_IMPORT = {
     "core": {"core"},
     "lab": {"lab", "core", "errors"},
-    "cli": {"cli", "lab", "core", "errors"},
+    "fetch": {"fetch", "core", "urls", "errors"},
+    "testing": {"testing", "lab", "core", "urls", "errors"},
+    "cli": {"cli", "lab", "fetch", "testing", "core", "urls", "errors"},
+    "urls": {"errors"},
     "errors": set(),
 }
 CORE_MAY_USE = {

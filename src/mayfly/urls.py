@@ -1,0 +1,173 @@
+"""URLs as keys: one spelling for each address, and the site it belongs to.
+
+`canonical` reads a URL as browsers do (WHATWG), then removes what does not change what is shown: fragment, credentials,
+default port, tracking parameters, session ids, the wrapping of AMP caches, and spellings of the same percent-encoded
+letter. It is idempotent, so that a stored URL is the URL that is fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import ip_address
+
+import can_ada
+from publicsuffixlist import PublicSuffixList
+
+LONGEST = 2000  # characters; longer ones are generated, and no server promises to take them
+
+_TRACKING = re.compile(
+    r"(?:utm_\w*|mtm_\w*|matomo_\w*|pk_\w*|piwik_\w*|hsa_\w*|_hs\w+|at_(?:campaign|medium|custom\d|bbc\w*)|ito|cmpid|cmp|"
+    r"fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|twclid|igshid|igsh|mc_cid|mc_eid|mkt_tok|wt_mc|wt_zmc|xtor|"
+    r"ns_\w*|_ga|_gl|ref_src|ref_url|s_cid|smid|spm|sc_(?:campaign|channel|content|medium|outcome|geo|country)|"
+    r"__twitter_impression|amp|outputtype|wprov|guccounter|guce_\w+|"
+    r"phpsessid|jsessionid|aspsessionid\w*|cfid|cftoken|session_?id|sid|sess)",
+    re.IGNORECASE,
+)  # fmt: skip
+_ONLY_WITH = {  # names too common to be dropped whatever their value
+    "amp": re.compile(r"|1|true|yes", re.IGNORECASE),
+    "outputtype": re.compile(r"amp(?:-type)?", re.IGNORECASE),
+    "sid": re.compile(r"[0-9a-z]{16,}", re.IGNORECASE),
+    "sess": re.compile(r"[0-9a-z]{16,}", re.IGNORECASE),
+    "cmp": re.compile(r".*(?:rss|share|mail|social).*", re.IGNORECASE),
+}
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:")
+_BLANK = "".join(map(chr, range(33)))
+_NO_BREAKS = dict.fromkeys(map(ord, "\t\n\r"))
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
+_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_AMP_CACHE = re.compile(r"^https?://(?:[^/]+\.cdn\.ampproject\.org/[acirv]|(?:www\.)?google\.[a-z.]+/amp)/(s/)?(.+)$")
+_MOST_ROUNDS = 5
+_SUFFIXES = PublicSuffixList()
+
+
+def canonical(url: str, base: str | None = None, sort_query: bool = False) -> str | None:
+    """The one spelling of `url`, found on the page `base`; None if it is no web address.
+
+    >>> canonical("HTTP://Example.COM:80/%7euser/?utm_source=rss&b=2&a=1#top")
+    'http://example.com/~user/?b=2&a=1'
+    >>> canonical("../news?id=1", "https://example.com/a/b/c")
+    'https://example.com/a/news?id=1'
+    """
+    if len(url) > 2 * LONGEST:
+        return None
+    try:
+        parsed = can_ada.parse(url if base is None else _joined(url, base))
+    except ValueError:
+        return None
+    return _settled(parsed, sort_query)
+
+
+def _joined(url: str, base: str) -> str:
+    """`url` as seen from `base`, by the rules for web addresses (WHATWG); what is still odd the parser sets right."""
+    url = url.strip(_BLANK).translate(_NO_BREAKS)
+    first = url[:1]
+    if first.isalpha() and _SCHEME.match(url):
+        return url
+    origin, path, folder = _parts_of(base)
+    if first and first in "/\\":
+        return origin.partition("//")[0] + url if url[1:2] in ("/", "\\") else origin + url
+    if first == "?":
+        return origin + path + url
+    return base if not first or first == "#" else origin + folder + url
+
+
+@lru_cache(maxsize=1024)
+def _parts_of(base: str) -> tuple[str, str, str]:
+    parsed = can_ada.parse(base)
+    path = str(parsed.pathname)
+    return str(parsed.origin), path, path[: path.rindex("/") + 1] if "/" in path else "/"
+
+
+def _settled(parsed: can_ada.URL, sort_query: bool) -> str | None:
+    """Clean until nothing changes: a decoded letter or an unwrapped address may show something to clean again."""
+    for _ in range(_MOST_ROUNDS):
+        if parsed.protocol not in ("http:", "https:") or not parsed.hostname:
+            return None
+        clean, again = _cleaned(parsed, sort_query)
+        if not again:
+            return clean if len(clean) <= LONGEST else None
+        try:
+            parsed = can_ada.parse(clean)
+        except ValueError:
+            return None
+    return None
+
+
+def _cleaned(parsed: can_ada.URL, sort_query: bool) -> tuple[str, bool]:
+    """A cleaned URL, and whether it must be looked at again."""
+    path, query, host = parsed.pathname, parsed.search[1:], parsed.host
+    again = False
+    if ";" in path:
+        path = _PATH_SESSION.sub("", path)
+    if "%" in path or "%" in query:
+        spelled = _respell(path), _respell(query)
+        again = spelled != (path, query)
+        path, query = spelled
+    if query:
+        query = _clean_query(query, sort_query)
+    if host.endswith(".") and host != ".":
+        host = host.rstrip(".")
+        again = True
+    url = f"{parsed.protocol}//{host}{path}{'?' + query if query else ''}"
+    if "amp" in url and (wrapped := _AMP_CACHE.match(url)):
+        return f"http{'s' if wrapped[1] else ''}://{wrapped[2]}", True
+    return url, again
+
+
+def _respell(part: str) -> str:
+    """`%7e` as `~`, `%c3` as `%C3`: letters that need no escape have none, and hexadecimal digits are large."""
+    return _ESCAPE.sub(_unescape, part)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    letter = chr(int(match[1], 16))
+    return letter if letter in _UNRESERVED else match[0].upper()
+
+
+def _clean_query(query: str, sort_query: bool) -> str:
+    kept = [part for part in query.split("&") if part and not _is_tracking(part)]
+    return "&".join(sorted(kept) if sort_query else kept)
+
+
+def _is_tracking(part: str) -> bool:
+    name, _, value = part.partition("=")
+    if not _TRACKING.fullmatch(name):
+        return False
+    only = _ONLY_WITH.get(name.lower())
+    return only is None or only.fullmatch(value) is not None
+
+
+def site_of(url: str) -> str:
+    """The site of a URL or host name: its registered domain, private suffixes kept apart; an address is its own site.
+
+    >>> site_of("https://www.news.example.co.uk/a"), site_of("someone.github.io"), site_of("http://127.0.0.1:80/")
+    ('example.co.uk', 'someone.github.io', '127.0.0.1')
+    """
+    return _site_of_host(host_of(url) if "/" in url else url)
+
+
+def host_of(url: str) -> str:
+    """The host name in a URL, without port; empty if there is none."""
+    try:
+        return str(can_ada.parse(url).hostname)
+    except ValueError:
+        return ""
+
+
+@lru_cache(maxsize=100_000)
+def _site_of_host(host: str) -> str:
+    host = host.lower().rstrip(".")
+    if is_address(host):
+        return host.strip("[]")
+    return _SUFFIXES.privatesuffix(host) or host
+
+
+def is_address(host: str) -> bool:
+    """Whether a host name, as `canonical` writes it, is an IP address."""
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
