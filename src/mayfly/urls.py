@@ -59,6 +59,24 @@ def canonical(url: str, base: str | None = None, sort_query: bool = False) -> st
     return _settled(parsed, sort_query)
 
 
+def absolute(url: str, base: str | None = None) -> str | None:
+    """`url` as seen from `base`, for a request: as it stands but for fragment and credentials; None if not for the web.
+
+    >>> absolute("/a?utm_source=x#top", "https://example.com/b")
+    'https://example.com/a?utm_source=x'
+    """
+    if len(url) > 2 * LONGEST:
+        return None
+    try:
+        parsed = can_ada.parse(url if base is None else _joined(url, base))
+    except ValueError:
+        return None
+    if parsed.protocol not in ("http:", "https:") or not parsed.hostname:
+        return None
+    whole = f"{parsed.protocol}//{parsed.host}{parsed.pathname}{parsed.search}"
+    return whole if len(whole) <= LONGEST else None
+
+
 def _joined(url: str, base: str) -> str:
     """`url` as seen from `base`, by the rules for web addresses (WHATWG); what is still odd the parser sets right."""
     url = url.strip(_BLANK).translate(_NO_BREAKS)

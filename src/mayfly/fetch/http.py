@@ -1,0 +1,404 @@
+"""One request, polite and bounded: a URL in, an answer or a named failure out, never an exception.
+
+Theory of operation. A fetch follows redirects itself, hop by hop: each hop's address is resolved and vetted when the
+connection is made (`addresses.py`), and `may` is asked before it, so that robots.txt and the budget have their say on
+every request that leaves. The body is read as it comes, decoded piece by piece (`decoding.py`), and left as soon as a
+limit is reached. All hops together have one deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import NamedTuple, Self, TypeAlias
+
+import aiohttp
+from yarl import URL
+
+from mayfly.core.model import DAY, Seconds
+from mayfly.fetch.addresses import ForbiddenAddress, Resolver, Routes, Vetting
+from mayfly.fetch.decoding import ACCEPTED, BadEncoding, CutShort, Decoder, TooLarge
+from mayfly.fetch.reasons import Reason
+from mayfly.fetch.validators import UNKNOWN, Validators, hash_of
+from mayfly.urls import absolute, is_address
+
+May: TypeAlias = Callable[[str], Awaitable[Reason | None]]  # asked before each request: None, or why not
+
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_MEDIA = ("image/", "video/", "audio/", "font/")
+_ARCHIVES = frozenset(("application/zip", "application/x-rar-compressed", "application/pdf"))
+_LONGEST_RETRY_AFTER: Seconds = DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one fetch may cost."""
+
+    seconds: Seconds = 30.0  # all hops together
+    connect_seconds: Seconds = 10.0
+    header_bytes: int = 32_768  # of one header; there may be `headers` of them
+    headers: int = 128
+    wire_bytes: int = 5_000_000
+    body_bytes: int = 10_000_000  # decoded
+    redirects: int = 5
+    cut: bool = False  # keep what came before a limit of bytes was reached, instead of failing
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Hop(NamedTuple):
+    """A redirect on the way."""
+
+    url: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer with a body, or the word that nothing changed."""
+
+    asked: str
+    url: str  # where it came from, after redirects
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    body_hash: int
+    at: Seconds  # wall time of the first request
+    seconds: Seconds
+    wire_bytes: int
+    address: str  # of the server
+    hops: tuple[Hop, ...] = ()
+
+    @property
+    def not_modified(self) -> bool:
+        """The server says that nothing changed since the last answer."""
+        return self.status == 304
+
+    @property
+    def requests(self) -> int:
+        """How many requests it took."""
+        return len(self.hops) + 1
+
+    @property
+    def etag(self) -> str:
+        return self.header("etag")
+
+    @property
+    def last_modified(self) -> str:
+        return self.header("last-modified")
+
+    @property
+    def content_type(self) -> str:
+        return self.header("content-type")
+
+    def header(self, name: str) -> str:
+        """The first header of that name, or nothing."""
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Nothing came, and why."""
+
+    asked: str
+    url: str  # the hop that failed
+    reason: Reason
+    detail: str
+    at: Seconds
+    seconds: Seconds
+    requests: int  # that left, this one included if it did
+    status: int | None = None
+    retry_after: Seconds | None = None  # from now
+    hops: tuple[Hop, ...] = ()
+
+
+class _Stop(Exception):
+    """Ends a fetch from within, with its reason."""
+
+    def __init__(
+        self, reason: Reason, detail: str = "", status: int | None = None, retry_after: Seconds | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.reason, self.detail, self.status, self.retry_after = reason, detail, status, retry_after
+
+
+class _Trip:
+    """A fetch under way."""
+
+    def __init__(self, asked: str) -> None:
+        self.asked = self.url = asked
+        self.at, self.began = time.time(), time.monotonic()
+        self.hops: list[Hop] = []
+        self.sent = 0
+
+    def failed(self, stop: _Stop) -> Failed:
+        return Failed(
+            asked=self.asked,
+            url=self.url,
+            reason=stop.reason,
+            detail=stop.detail[:300],
+            at=self.at,
+            seconds=time.monotonic() - self.began,
+            requests=self.sent,
+            status=stop.status,
+            retry_after=stop.retry_after,
+            hops=tuple(self.hops),
+        )
+
+
+class Fetcher:
+    """Connections, kept alive, and the rules for all of them. An async context manager."""
+
+    def __init__(
+        self,
+        user_agent: str,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        vetting: Vetting | None = None,
+        routes: Routes | None = None,
+        keep_alive: Seconds = 75.0,  # longer than the delay between two fetches of a site, so that it is one connection
+        connections: int = 256,
+        nameservers: Sequence[str] | None = None,
+        nameserver_port: int | None = None,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
+        self._headers = {"User-Agent": user_agent, "Accept-Encoding": ACCEPTED}
+        self._limits = limits
+        self._vetting = vetting or Vetting()
+        self._routes = routes or Routes()
+        self._keep_alive = keep_alive
+        self._connections = connections
+        self._nameservers, self._nameserver_port = nameservers, nameserver_port
+        self._trust = trust
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        resolver = Resolver(self._vetting, self._routes, self._nameservers, self._nameserver_port)
+        connector = aiohttp.TCPConnector(
+            resolver=resolver,
+            use_dns_cache=False,  # the resolver keeps its own, by time to live
+            limit=self._connections,
+            keepalive_timeout=self._keep_alive,
+            ssl=self._trust or ssl.create_default_context(),
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,  # a proxy would resolve names out of our sight
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_seconds),
+            max_line_size=self._limits.header_bytes,
+            max_field_size=self._limits.header_bytes,
+            max_headers=self._limits.headers,
+            headers=self._headers,
+            skip_auto_headers=("Accept",),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        validators: Validators = UNKNOWN,
+        may: May | None = None,
+        accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+        limits: Limits | None = None,
+    ) -> Response | Failed:
+        """Get `url`, following redirects."""
+        trip, limits = _Trip(url), limits or self._limits
+        headers = {"Accept": accept, **validators.headers()}
+        try:
+            async with asyncio.timeout(limits.seconds):
+                return await self._travel(trip, headers, may, limits)
+        except _Stop as stop:
+            return trip.failed(stop)
+        except Exception as error:
+            return trip.failed(_explained(error, limits))
+
+    async def _travel(self, trip: _Trip, headers: dict[str, str], may: May | None, limits: Limits) -> Response:
+        url = absolute(trip.asked)
+        if url is None:
+            raise _Stop(Reason.BAD_URL, trip.asked)
+        visited = set()
+        while True:
+            trip.url = url
+            visited.add(url)
+            if may is not None and (reason := await may(url)) is not None:
+                raise _Stop(reason, url)
+            answer = await self._hop(trip, url, headers, limits)
+            if isinstance(answer, Response):
+                return answer
+            trip.hops.append(Hop(url, answer.status))
+            url = _followed(answer, url)
+            if url in visited:
+                raise _Stop(Reason.REDIRECT_LOOP, url, answer.status)
+            if len(trip.hops) > limits.redirects:
+                raise _Stop(Reason.TOO_MANY_REDIRECTS, f"more than {limits.redirects}", answer.status)
+
+    async def _hop(self, trip: _Trip, url: str, headers: dict[str, str], limits: Limits) -> Response | _Redirect:
+        """One request."""
+        assert self._session is not None, "a Fetcher is an async context manager"
+        target, host, server_name = self._dialled(url)
+        if host is not None:
+            headers = {**headers, "Host": host}
+        trip.sent += 1
+        request = self._session.get(target, headers=headers, allow_redirects=False, server_hostname=server_name)
+        async with request as answer:
+            status = answer.status
+            if status in _REDIRECTS:
+                return _Redirect(status, answer.headers.get("Location", ""))
+            asked = "If-None-Match" in headers or "If-Modified-Since" in headers
+            if status not in (200, 203) and not (status == 304 and asked):
+                raise _refused(answer)
+            body, wire = (b"", 0) if status == 304 else await _body_of(answer, limits)
+            return Response(
+                asked=trip.asked,
+                url=url,
+                status=status,
+                headers=tuple((name, value) for name, value in answer.headers.items()),
+                body=body,
+                body_hash=hash_of(body),
+                at=trip.at,
+                seconds=time.monotonic() - trip.began,
+                wire_bytes=wire,
+                address=_peer(answer),
+                hops=tuple(trip.hops),
+            )
+
+    def _dialled(self, url: str) -> tuple[URL, str | None, str | None]:
+        """The URL to give to aiohttp, and the Host header and certificate name where they are not that URL's.
+
+        The resolver is asked for names only. So an address in a URL is vetted here, and a rule of `--connect-to` for it
+        is followed here.
+        """
+        whole = URL(url, encoded=True)  # else aiohttp would write it anew, and the URL fetched were not the one stored
+        host, port = whole.host or "", whole.port or 0
+        if not is_address(host):
+            return whole, None, None
+        to_host, to_port = self._routes.target(host, port)
+        if is_address(to_host) and not self._vetting.allows(to_host):
+            raise _Stop(Reason.FORBIDDEN_ADDRESS, to_host)
+        if (to_host, to_port) == (host, port):
+            return whole, None, None
+        return whole.with_host(to_host).with_port(to_port), whole.raw_authority, host
+
+
+class _Redirect(NamedTuple):
+    status: int
+    location: str
+
+
+def _followed(redirect: _Redirect, base: str) -> str:
+    """Where a redirect leads."""
+    # Headers are bytes; those who write other letters than ASCII into this one mean UTF-8.
+    location = redirect.location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    url = absolute(location, base) if location else None
+    if url is None:
+        raise _Stop(Reason.BAD_REDIRECT, location or "no Location", redirect.status)
+    return url
+
+
+async def _body_of(answer: aiohttp.ClientResponse, limits: Limits) -> tuple[bytes, int]:
+    """The decoded body, and how many bytes it took on the wire."""
+    kind = answer.headers.get("Content-Type", "").split(";")[0].strip().lower()
+    if kind.startswith(_MEDIA) or kind in _ARCHIVES:
+        raise _Stop(Reason.MEDIA, kind, answer.status)
+    if (answer.content_length or 0) > limits.wire_bytes and not limits.cut:
+        raise _Stop(Reason.BODY_TOO_LARGE, f"{answer.content_length:,} bytes announced", answer.status)
+    decoder = Decoder(answer.headers.get("Content-Encoding", ""), limits.body_bytes)
+    wire = 0
+    try:
+        async for piece in answer.content.iter_any():
+            wire += len(piece)
+            decoder.feed(piece)
+            if wire > limits.wire_bytes:
+                raise TooLarge(f"more than {limits.wire_bytes:,} bytes on the wire")
+    except TooLarge:
+        if limits.cut:
+            return decoder.so_far[: limits.body_bytes], wire
+        raise
+    return decoder.finish(), wire
+
+
+def _refused(answer: aiohttp.ClientResponse) -> _Stop:
+    """What a status other than success means."""
+    status = answer.status
+    if status in (404, 410):
+        reason = Reason.NOT_FOUND
+    elif status in (401, 402, 403, 407, 451):
+        reason = Reason.REFUSED
+    elif status in (429, 503):
+        reason = Reason.BUSY
+    elif 400 <= status < 500:
+        reason = Reason.CLIENT_ERROR
+    else:
+        reason = Reason.SERVER_ERROR if 500 <= status < 600 else Reason.ODD_STATUS
+    return _Stop(reason, f"status {status}", status, _retry_after(answer.headers.get("Retry-After", ""), time.time()))
+
+
+def _retry_after(text: str, now: Seconds) -> Seconds | None:
+    """Seconds to wait, from a number or a date; a day at most.
+
+    >>> _retry_after("120", 0.0), _retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 0.0), _retry_after("soon", 0.0)
+    (120.0, 60.0, None)
+    """
+    text = text.strip()
+    try:
+        wait = float(text) if text.isascii() and text.isdigit() else parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(wait, 0.0), _LONGEST_RETRY_AFTER)
+
+
+def _explained(error: Exception, limits: Limits) -> _Stop:
+    """The reason behind an exception."""
+    match error:
+        case TooLarge():
+            return _Stop(Reason.BODY_TOO_LARGE, str(error))
+        case BadEncoding():
+            return _Stop(Reason.BAD_ENCODING, str(error))
+        case CutShort() | aiohttp.ClientPayloadError():
+            return _Stop(Reason.CUT_SHORT, str(error))
+        case aiohttp.ServerTimeoutError():
+            return _Stop(Reason.CONNECT_TIMEOUT, f"not within {limits.connect_seconds:g} s")
+        case TimeoutError():
+            return _Stop(Reason.TIMEOUT, f"not within {limits.seconds:g} s")
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError() | ssl.SSLError():
+            return _Stop(Reason.TLS, str(error))
+        case aiohttp.ClientConnectorError(os_error=ForbiddenAddress() as refused):
+            return _Stop(Reason.FORBIDDEN_ADDRESS, str(refused))
+        case aiohttp.ClientConnectorDNSError():
+            return _Stop(Reason.DNS, str(error.os_error))
+        case aiohttp.ClientConnectorError():
+            return _Stop(Reason.CONNECT, str(error.os_error))
+        case aiohttp.ServerDisconnectedError():
+            return _Stop(Reason.NO_ANSWER, "closed without an answer")
+        case aiohttp.ClientResponseError() if "Got more than" in error.message or "too many" in error.message.lower():
+            return _Stop(Reason.HEADERS_TOO_LARGE, error.message)
+        case aiohttp.ClientResponseError():
+            return _Stop(Reason.BAD_ANSWER, error.message)
+        case aiohttp.ClientOSError() | ConnectionError():
+            return _Stop(Reason.RESET, str(error))
+        case aiohttp.InvalidURL() | ValueError():
+            return _Stop(Reason.BAD_URL, str(error))
+    return _Stop(Reason.BAD_ANSWER, f"{type(error).__name__}: {error}")
+
+
+def _peer(answer: aiohttp.ClientResponse) -> str:
+    """The server's address; none where the whole answer came before we looked."""
+    transport = answer.connection.transport if answer.connection is not None else None
+    name = transport.get_extra_info("peername") if transport is not None else None
+    return str(name[0]) if name else ""
