@@ -12,17 +12,17 @@ import asyncio
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 
 import aiohttp
 from yarl import URL
 
-from mayfly.core.model import DAY, Seconds
-from mayfly.fetch.addresses import ForbiddenAddress, Resolver, Routes, Vetting
-from mayfly.fetch.decoding import ACCEPTED, BadEncoding, CutShort, Decoder, TooLarge
+from mayfly.core.model import Seconds
+from mayfly.fetch.addresses import Resolver, Routes, Vetting
+from mayfly.fetch.answers import DEFAULT_LIMITS, Failed, Hop, Limits, Response
+from mayfly.fetch.decoding import ACCEPTED, Decoder, TooLarge
+from mayfly.fetch.failures import Stop, explained, refused
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.validators import UNKNOWN, Validators, hash_of
 from mayfly.urls import absolute, is_address
@@ -32,100 +32,6 @@ May: TypeAlias = Callable[[str], Awaitable[Reason | None]]  # asked before each 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MEDIA = ("image/", "video/", "audio/", "font/")
 _ARCHIVES = frozenset(("application/zip", "application/x-rar-compressed", "application/pdf"))
-_LONGEST_RETRY_AFTER: Seconds = DAY
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much one fetch may cost."""
-
-    seconds: Seconds = 30.0  # all hops together
-    connect_seconds: Seconds = 10.0
-    header_bytes: int = 32_768  # of one header; there may be `headers` of them
-    headers: int = 128
-    wire_bytes: int = 5_000_000
-    body_bytes: int = 10_000_000  # decoded
-    redirects: int = 5
-    cut: bool = False  # keep what came before a limit of bytes was reached, instead of failing
-
-
-DEFAULT_LIMITS = Limits()
-
-
-class Hop(NamedTuple):
-    """A redirect on the way."""
-
-    url: str
-    status: int
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An answer with a body, or the word that nothing changed."""
-
-    asked: str
-    url: str  # where it came from, after redirects
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    body_hash: int
-    at: Seconds  # wall time of the first request
-    seconds: Seconds
-    wire_bytes: int
-    address: str  # of the server
-    hops: tuple[Hop, ...] = ()
-
-    @property
-    def not_modified(self) -> bool:
-        """The server says that nothing changed since the last answer."""
-        return self.status == 304
-
-    @property
-    def requests(self) -> int:
-        """How many requests it took."""
-        return len(self.hops) + 1
-
-    @property
-    def etag(self) -> str:
-        return self.header("etag")
-
-    @property
-    def last_modified(self) -> str:
-        return self.header("last-modified")
-
-    @property
-    def content_type(self) -> str:
-        return self.header("content-type")
-
-    def header(self, name: str) -> str:
-        """The first header of that name, or nothing."""
-        return next((value for key, value in self.headers if key.lower() == name), "")
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Nothing came, and why."""
-
-    asked: str
-    url: str  # the hop that failed
-    reason: Reason
-    detail: str
-    at: Seconds
-    seconds: Seconds
-    requests: int  # that left, this one included if it did
-    status: int | None = None
-    retry_after: Seconds | None = None  # from now
-    hops: tuple[Hop, ...] = ()
-
-
-class _Stop(Exception):
-    """Ends a fetch from within, with its reason."""
-
-    def __init__(
-        self, reason: Reason, detail: str = "", status: int | None = None, retry_after: Seconds | None = None
-    ) -> None:
-        super().__init__(detail)
-        self.reason, self.detail, self.status, self.retry_after = reason, detail, status, retry_after
 
 
 class _Trip:
@@ -137,7 +43,7 @@ class _Trip:
         self.hops: list[Hop] = []
         self.sent = 0
 
-    def failed(self, stop: _Stop) -> Failed:
+    def failed(self, stop: Stop) -> Failed:
         return Failed(
             asked=self.asked,
             url=self.url,
@@ -223,30 +129,30 @@ class Fetcher:
         try:
             async with asyncio.timeout(limits.seconds):
                 return await self._travel(trip, headers, may, limits)
-        except _Stop as stop:
+        except Stop as stop:
             return trip.failed(stop)
         except Exception as error:
-            return trip.failed(_explained(error, limits))
+            return trip.failed(explained(error, limits))
 
     async def _travel(self, trip: _Trip, headers: dict[str, str], may: May | None, limits: Limits) -> Response:
         url = absolute(trip.asked)
         if url is None:
-            raise _Stop(Reason.BAD_URL, trip.asked)
+            raise Stop(Reason.BAD_URL, trip.asked)
         visited = set()
         while True:
             trip.url = url
             visited.add(url)
             if may is not None and (reason := await may(url)) is not None:
-                raise _Stop(reason, url)
+                raise Stop(reason, url)
             answer = await self._hop(trip, url, headers, limits)
             if isinstance(answer, Response):
                 return answer
             trip.hops.append(Hop(url, answer.status))
             url = _followed(answer, url)
             if url in visited:
-                raise _Stop(Reason.REDIRECT_LOOP, url, answer.status)
+                raise Stop(Reason.REDIRECT_LOOP, url, answer.status)
             if len(trip.hops) > limits.redirects:
-                raise _Stop(Reason.TOO_MANY_REDIRECTS, f"more than {limits.redirects}", answer.status)
+                raise Stop(Reason.TOO_MANY_REDIRECTS, f"more than {limits.redirects}", answer.status)
 
     async def _hop(self, trip: _Trip, url: str, headers: dict[str, str], limits: Limits) -> Response | _Redirect:
         """One request."""
@@ -262,7 +168,7 @@ class Fetcher:
                 return _Redirect(status, answer.headers.get("Location", ""))
             asked = "If-None-Match" in headers or "If-Modified-Since" in headers
             if status not in (200, 203) and not (status == 304 and asked):
-                raise _refused(answer)
+                raise refused(answer)
             body, wire = (b"", 0) if status == 304 else await _body_of(answer, limits)
             return Response(
                 asked=trip.asked,
@@ -290,7 +196,7 @@ class Fetcher:
             return whole, None, None
         to_host, to_port = self._routes.target(host, port)
         if is_address(to_host) and not self._vetting.allows(to_host):
-            raise _Stop(Reason.FORBIDDEN_ADDRESS, to_host)
+            raise Stop(Reason.FORBIDDEN_ADDRESS, to_host)
         if (to_host, to_port) == (host, port):
             return whole, None, None
         return whole.with_host(to_host).with_port(to_port), whole.raw_authority, host
@@ -307,7 +213,7 @@ def _followed(redirect: _Redirect, base: str) -> str:
     location = redirect.location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     url = absolute(location, base) if location else None
     if url is None:
-        raise _Stop(Reason.BAD_REDIRECT, location or "no Location", redirect.status)
+        raise Stop(Reason.BAD_REDIRECT, location or "no Location", redirect.status)
     return url
 
 
@@ -315,9 +221,9 @@ async def _body_of(answer: aiohttp.ClientResponse, limits: Limits) -> tuple[byte
     """The decoded body, and how many bytes it took on the wire."""
     kind = answer.headers.get("Content-Type", "").split(";")[0].strip().lower()
     if kind.startswith(_MEDIA) or kind in _ARCHIVES:
-        raise _Stop(Reason.MEDIA, kind, answer.status)
+        raise Stop(Reason.MEDIA, kind, answer.status)
     if (answer.content_length or 0) > limits.wire_bytes and not limits.cut:
-        raise _Stop(Reason.BODY_TOO_LARGE, f"{answer.content_length:,} bytes announced", answer.status)
+        raise Stop(Reason.BODY_TOO_LARGE, f"{answer.content_length:,} bytes announced", answer.status)
     decoder = Decoder(answer.headers.get("Content-Encoding", ""), limits.body_bytes)
     wire = 0
     try:
@@ -331,70 +237,6 @@ async def _body_of(answer: aiohttp.ClientResponse, limits: Limits) -> tuple[byte
             return decoder.so_far[: limits.body_bytes], wire
         raise
     return decoder.finish(), wire
-
-
-def _refused(answer: aiohttp.ClientResponse) -> _Stop:
-    """What a status other than success means."""
-    status = answer.status
-    if status in (404, 410):
-        reason = Reason.NOT_FOUND
-    elif status in (401, 402, 403, 407, 451):
-        reason = Reason.REFUSED
-    elif status in (429, 503):
-        reason = Reason.BUSY
-    elif 400 <= status < 500:
-        reason = Reason.CLIENT_ERROR
-    else:
-        reason = Reason.SERVER_ERROR if 500 <= status < 600 else Reason.ODD_STATUS
-    return _Stop(reason, f"status {status}", status, _retry_after(answer.headers.get("Retry-After", ""), time.time()))
-
-
-def _retry_after(text: str, now: Seconds) -> Seconds | None:
-    """Seconds to wait, from a number or a date; a day at most.
-
-    >>> _retry_after("120", 0.0), _retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 0.0), _retry_after("soon", 0.0)
-    (120.0, 60.0, None)
-    """
-    text = text.strip()
-    try:
-        wait = float(text) if text.isascii() and text.isdigit() else parsedate_to_datetime(text).timestamp() - now
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return min(max(wait, 0.0), _LONGEST_RETRY_AFTER)
-
-
-def _explained(error: Exception, limits: Limits) -> _Stop:
-    """The reason behind an exception."""
-    match error:
-        case TooLarge():
-            return _Stop(Reason.BODY_TOO_LARGE, str(error))
-        case BadEncoding():
-            return _Stop(Reason.BAD_ENCODING, str(error))
-        case CutShort() | aiohttp.ClientPayloadError():
-            return _Stop(Reason.CUT_SHORT, str(error))
-        case aiohttp.ServerTimeoutError():
-            return _Stop(Reason.CONNECT_TIMEOUT, f"not within {limits.connect_seconds:g} s")
-        case TimeoutError():
-            return _Stop(Reason.TIMEOUT, f"not within {limits.seconds:g} s")
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError() | ssl.SSLError():
-            return _Stop(Reason.TLS, str(error))
-        case aiohttp.ClientConnectorError(os_error=ForbiddenAddress() as refused):
-            return _Stop(Reason.FORBIDDEN_ADDRESS, str(refused))
-        case aiohttp.ClientConnectorDNSError():
-            return _Stop(Reason.DNS, str(error.os_error))
-        case aiohttp.ClientConnectorError():
-            return _Stop(Reason.CONNECT, str(error.os_error))
-        case aiohttp.ServerDisconnectedError():
-            return _Stop(Reason.NO_ANSWER, "closed without an answer")
-        case aiohttp.ClientResponseError() if "Got more than" in error.message or "too many" in error.message.lower():
-            return _Stop(Reason.HEADERS_TOO_LARGE, error.message)
-        case aiohttp.ClientResponseError():
-            return _Stop(Reason.BAD_ANSWER, error.message)
-        case aiohttp.ClientOSError() | ConnectionError():
-            return _Stop(Reason.RESET, str(error))
-        case aiohttp.InvalidURL() | ValueError():
-            return _Stop(Reason.BAD_URL, str(error))
-    return _Stop(Reason.BAD_ANSWER, f"{type(error).__name__}: {error}")
 
 
 def _peer(answer: aiohttp.ClientResponse) -> str:

@@ -16,7 +16,7 @@ from typing import Protocol
 from protego import Protego
 
 from mayfly.core.model import DAY, HOUR, Seconds
-from mayfly.fetch.http import Failed, Limits, Response
+from mayfly.fetch.answers import Failed, Limits, Response
 from mayfly.fetch.reasons import Reason
 from mayfly.urls import absolute
 
