@@ -224,7 +224,7 @@ class Resolver(AbstractResolver):
             found = await self._dns.getaddrinfo(host, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM)
             nodes = [(_text(node.addr[0]), node.ttl) for node in found.nodes]
             lifetime = min((ttl for _, ttl in nodes), default=0)
-            until = self._clock() + min(max(lifetime, SHORTEST_TTL), LONGEST_TTL)
+            until = self._clock() + kept_for(lifetime)
             answer = _Answer(tuple(dict.fromkeys(address for address, _ in nodes)), until, "no address")
         except aiodns.error.DNSError as error:
             answer = _Answer((), self._clock() + FAILURE_TTL, str(error.args[-1] if error.args else error))
@@ -233,6 +233,15 @@ class Resolver(AbstractResolver):
         if len(self._answers) > _MOST_NAMES:
             self._answers.popitem(last=False)
         return answer
+
+
+def kept_for(ttl: Seconds) -> Seconds:
+    """How long an answer is kept.
+
+    >>> kept_for(0), kept_for(300), kept_for(1_000_000)
+    (30.0, 300.0, 3600.0)
+    """
+    return float(min(max(ttl, SHORTEST_TTL), LONGEST_TTL))
 
 
 def _text(address: str | bytes) -> str:
