@@ -88,5 +88,5 @@ def parsed():
 @pytest.fixture
 def server() -> Iterator[Server]:
     sites = {"hello.test": hello, HOST: bench_site, **trouble_sites()}
-    with in_thread(Server(sites, bounds=Bounds(play_seconds=5.0, idle_seconds=5.0))) as server:
+    with in_thread(Server(sites, bounds=Bounds(play_seconds=2.0, idle_seconds=5.0))) as server:
         yield server

@@ -11,6 +11,7 @@ ENDLESS_BYTES = 200_000_000
 HEAD_BYTES = 10_000_000
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
 _PAGE = b"<!doctype html><title>Trouble</title><p>So far so good.</p>\n"
+_REST = b"Content-Length: %d\r\n\r\n%s" % (len(_PAGE), _PAGE)
 _BLOCK = b"<p>And so on, and so on, without an end in sight.</p>\n" * 1200  # 64 KB
 
 
@@ -27,14 +28,16 @@ def _drip(first: bytes, rest: bytes, every: Seconds) -> Play:
     return play
 
 
-def _flood(first: bytes, block: bytes, most: int = ENDLESS_BYTES) -> Play:
-    """`first`, then `block` again and again until `most` bytes are sent."""
+def _flood(first: bytes, block: bytes, most: int = ENDLESS_BYTES, last: bytes = b"") -> Play:
+    """`first`, then `block` again and again until `most` bytes are sent, then `last`."""
 
     async def play(line: Line) -> None:
         await line.write(first)
         for _ in range(most // len(block)):
             await line.write(block)
             await asyncio.sleep(0)  # a client that reads fast must not keep the others waiting
+        if last:
+            await line.write(last)
 
     return play
 
@@ -76,15 +79,15 @@ def endless_continue(request: Request, visit: int) -> Raw:
 
 
 def giant_header(request: Request, visit: int) -> Raw:
-    return Raw(_flood(_OK + b"X-Giant: ", b"x" * 50_000, HEAD_BYTES), status=200)
+    return Raw(_flood(_OK + b"X-Giant: ", b"x" * 50_000, HEAD_BYTES, b"\r\n" + _REST), status=200)
 
 
 def many_headers(request: Request, visit: int) -> Raw:
-    return Raw(_flood(_OK, b"X-Small: 1234567\r\n" * 2000, HEAD_BYTES), status=200)
+    return Raw(_flood(_OK, b"X-Small: 1234567\r\n" * 2000, HEAD_BYTES, _REST), status=200)
 
 
 def long_status_line(request: Request, visit: int) -> Raw:
-    return Raw(_flood(b"HTTP/1.1 200 ", b"OK " * 20_000, HEAD_BYTES), status=200)
+    return Raw(_flood(b"HTTP/1.1 200 ", b"OK " * 20_000, HEAD_BYTES, b"\r\n" + _REST), status=200)
 
 
 def length_too_short(request: Request, visit: int) -> Raw:
