@@ -3,7 +3,7 @@
 Theory of operation. A fetch follows redirects itself, hop by hop: each hop's address is resolved and vetted when the
 connection is made (`addresses.py`), and `may` is asked before it, so that robots.txt and the budget have their say on
 every request that leaves. The body is read as it comes, decoded piece by piece (`decoding.py`), and left as soon as a
-limit is reached. All hops together have one deadline.
+limit is reached. All hops together have one deadline; the time `may` takes does not count.
 """
 
 from __future__ import annotations
@@ -127,14 +127,14 @@ class Fetcher:
         trip, limits = _Trip(url), limits or self._limits
         headers = {"Accept": accept, **validators.headers()}
         try:
-            async with asyncio.timeout(limits.seconds):
-                return await self._travel(trip, headers, may, limits)
+            async with asyncio.timeout(limits.seconds) as deadline:
+                return await self._travel(trip, headers, _untimed(may, deadline), limits)
         except Stop as stop:
             return trip.failed(stop)
         except Exception as error:
             return trip.failed(explained(error, limits))
 
-    async def _travel(self, trip: _Trip, headers: dict[str, str], may: May | None, limits: Limits) -> Response:
+    async def _travel(self, trip: _Trip, headers: dict[str, str], may: May, limits: Limits) -> Response:
         url = absolute(trip.asked)
         if url is None:
             raise Stop(Reason.BAD_URL, trip.asked)
@@ -142,7 +142,7 @@ class Fetcher:
         while True:
             trip.url = url
             visited.add(url)
-            if may is not None and (reason := await may(url)) is not None:
+            if (reason := await may(url)) is not None:
                 raise Stop(reason, url)
             answer = await self._hop(trip, url, headers, limits)
             if isinstance(answer, Response):
@@ -200,6 +200,21 @@ class Fetcher:
         if (to_host, to_port) == (host, port):
             return whole, None, None
         return whole.with_host(to_host).with_port(to_port), whole.raw_authority, host
+
+
+def _untimed(may: May | None, deadline: asyncio.Timeout) -> May:
+    """The same question, with the clock stopped: an answer may have to wait for the site's delay, or for robots.txt."""
+
+    async def asked(url: str) -> Reason | None:
+        if may is None:
+            return None
+        left = (deadline.when() or 0.0) - asyncio.get_running_loop().time()
+        deadline.reschedule(None)
+        reason = await may(url)
+        deadline.reschedule(asyncio.get_running_loop().time() + left)
+        return reason
+
+    return asked
 
 
 class _Redirect(NamedTuple):

@@ -10,13 +10,13 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from protego import Protego
 
 from mayfly.core.model import DAY, HOUR, Seconds
-from mayfly.fetch.answers import Failed, Limits, Response
+from mayfly.fetch.answers import DEFAULT_LIMITS, Failed, Limits, Response
 from mayfly.fetch.reasons import Reason
 from mayfly.urls import absolute
 
@@ -111,8 +111,9 @@ class Kept:
 class Robots:
     """The robots.txt of all origins, asked for when needed and kept for a day at most."""
 
-    def __init__(self, fetcher: Fetches, agent: str) -> None:
+    def __init__(self, fetcher: Fetches, agent: str, limits: Limits = DEFAULT_LIMITS) -> None:
         self._fetcher = fetcher
+        self._limits = replace(limits, wire_bytes=READ_BYTES + 1, body_bytes=READ_BYTES + 1, cut=True)
         self._agent = agent
         self._kept: OrderedDict[str, Kept] = OrderedDict()
 
@@ -128,9 +129,8 @@ class Robots:
         kept = self.known(url, now)
         if kept is None:
             origin = _origin(url)
-            limits = Limits(wire_bytes=READ_BYTES + 1, body_bytes=READ_BYTES + 1, cut=True)
             answer = await self._fetcher.fetch(
-                f"{origin}/robots.txt", accept="text/plain,*/*;q=0.5", limits=limits, may=may
+                f"{origin}/robots.txt", accept="text/plain,*/*;q=0.5", limits=self._limits, may=may
             )
             kept = self._learn(origin, answer, now)
         return kept.rules
