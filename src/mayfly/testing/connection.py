@@ -39,6 +39,7 @@ class Desk:
     answer: Callable[[Request], Answer]
     journal: Journal
     bounds: Bounds
+    quiet: tuple[str, ...] = ()  # hosts whose visits are not written down
     present: set[Connection] = field(default_factory=set)
     accepted: int = 0  # connections so far; the refused ones too
 
@@ -163,7 +164,8 @@ class Connection(asyncio.Protocol):
             if_none_match=headers.get("if-none-match", ""),
             if_modified_since=headers.get("if-modified-since", ""),
         )
-        self._desk.journal.add(visit)
+        if request.host not in self._desk.quiet:
+            self._desk.journal.add(visit)
         answer = self._desk.answer(request)
         visit.status = answer.status
         keep = headers.get("connection", "").lower() != "close"

@@ -40,14 +40,16 @@ class Server:
         tls: ssl.SSLContext | None = None,
         tls_port: int = 0,
         bounds: Bounds | None = None,
+        quiet: tuple[str, ...] = (),
     ) -> None:
+        """`quiet`: hosts whose visits are not written down."""
         if not addresses or not all(ip_address(address).is_loopback for address in addresses):
             raise UsageError(f"the test server binds loopback addresses only, not {', '.join(addresses) or 'none'}")
         self.sites = dict(sites)
         self.addresses = addresses
         self.port, self.tls_port = port, tls_port
         self.journal = Journal()
-        self._desk = Desk(self._answer, self.journal, bounds or Bounds())
+        self._desk = Desk(self._answer, self.journal, bounds or Bounds(), quiet)
         self._tls = tls
         self._listeners: dict[tuple[str, bool], asyncio.Server] = {}
         self._sweeper: asyncio.Task[None] | None = None
