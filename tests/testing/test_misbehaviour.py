@@ -48,7 +48,10 @@ def test_slow_ones_are_slow(server, ask, name) -> None:
 
 def test_plays_end_when_the_client_leaves(server, ask) -> None:
     ask(server, TROUBLE, "/endless-body", most=10**6)
+    ask(server, TROUBLE, "/silence", seconds=0.1)
     time.sleep(0.3)
+    (silent,) = server.journal.visits(path="/silence")
+    assert silent.ended - silent.at < 1
     visit = server.journal.visits(path="/endless-body")[0]
     assert visit.ended is not None and visit.bytes < 100_000_000 and server.present == 0
 

@@ -72,8 +72,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._gone = True
-        self._may_write.set()
         self._desk.present.discard(self)
+        if self.play is not None:
+            self.play.cancel()
 
     def pause_writing(self) -> None:
         self._may_write.clear()
@@ -192,11 +193,13 @@ class Connection(asyncio.Protocol):
     async def _perform(self, answer: Raw) -> None:
         """Run a play to its end: its own, the client's, or that of our patience."""
         visit = self._visit
-        with contextlib.suppress(ConnectionError, TimeoutError):
-            async with asyncio.timeout(self._desk.bounds.play_seconds):
-                await answer.play(self)
-        if visit is not None:
-            visit.ended = time.time()
+        try:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                async with asyncio.timeout(self._desk.bounds.play_seconds):
+                    await answer.play(self)
+        finally:
+            if visit is not None:
+                visit.ended = time.time()
         self.play = None
         self.deadline = time.monotonic() + self._desk.bounds.idle_seconds
         if answer.then == "reset":

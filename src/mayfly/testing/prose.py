@@ -6,13 +6,13 @@ import random
 from functools import lru_cache
 
 _WHO = (
-    "Council", "Mayor", "Court", "University", "Harbour authority", "Rail company", "Health board", "Farmers",
-    "Teachers", "Police", "Museum", "Water works", "Football club", "Astronomers", "Parliament", "Fishermen",
-    "Central bank", "Theatre", "Hospital", "Architects", "Students", "Fire brigade", "Cyclists", "Pilots",
+    "Councillors", "Mayors", "Judges", "Professors", "Harbour masters", "Engine drivers", "Nurses", "Farmers",
+    "Teachers", "Police", "Curators", "Water works", "Footballers", "Astronomers", "Ministers", "Fishermen",
+    "Bankers", "Actors", "Doctors", "Architects", "Students", "Firefighters", "Cyclists", "Pilots",
 )  # fmt: skip
 _DOES = (
-    "rejects", "approves", "delays", "opens", "closes", "defends", "rebuilds", "studies", "sells", "buys", "praises",
-    "questions", "wins", "loses", "measures", "finds", "promises", "cancels", "extends", "reviews",
+    "reject", "approve", "delay", "open", "close", "defend", "rebuild", "study", "sell", "buy", "praise", "question",
+    "win", "lose", "measure", "find", "promise", "cancel", "extend", "review",
 )  # fmt: skip
 _WHAT = (
     "new tram line", "old bridge", "budget plan", "night trains", "flood wall", "school meals", "wind farm",

@@ -51,18 +51,22 @@ class _Shelf:
 
 
 class Publisher:
-    """Answers for one host, told the time by `clock`."""
+    """Answers for one host, told the time by `clock`. Make them with `publishers`."""
 
-    def __init__(self, trace: Trace, host: str, seed: int, clock: Callable[[], Seconds], variants: bool) -> None:
+    def __init__(
+        self,
+        host: str,
+        trace: Trace,
+        shelves: dict[str, _Shelf],  # by path
+        pages_in_order: list[int],  # of publication
+        seed: int,
+        clock: Callable[[], Seconds],
+        variants: bool,
+    ) -> None:
         self._trace, self._seed, self._clock, self._variants = trace, seed, clock, variants
-        root = f"http://{host}"
-        mine = [number for number, other in enumerate(trace.hosts) if other == host]
-        self._shelves = {trace.source_urls[number].removeprefix(root): _shelf(trace, number) for number in mine}
-        self._numbers = {
-            url.removeprefix(root): page for page, url in enumerate(trace.page_urls) if url.startswith(root + "/")
-        }
-        self._in_order = sorted(self._numbers.values(), key=lambda page: (trace.published[page], page))
-        self._place = {page: place for place, page in enumerate(self._in_order)}
+        self._shelves, self._in_order = shelves, pages_in_order
+        self._numbers = {_path(trace.page_urls[page]): page for page in pages_in_order}
+        self._place = {page: place for place, page in enumerate(pages_in_order)}
         self._section = {
             page: path
             for path, shelf in reversed(self._shelves.items())
@@ -177,9 +181,24 @@ class Publisher:
         }
 
 
-def _shelf(trace: Trace, source: int) -> _Shelf:
-    links = np.flatnonzero(trace.link_source == source)
-    links = links[np.lexsort((trace.link_page[links], trace.added[links]))]
+def publishers(trace: Trace, seed: int, clock: Callable[[], Seconds], variants: bool = True) -> dict[str, Publisher]:
+    """A publisher for each host of the trace. With `variants` a page is linked under several of its addresses."""
+    order = np.lexsort((trace.link_page, trace.added, trace.link_source))
+    ends = np.searchsorted(trace.link_source[order], np.arange(1, len(trace.hosts)))
+    shelves: dict[str, dict[str, _Shelf]] = {host: {} for host in trace.hosts}
+    for source, links in enumerate(np.split(order, ends)):
+        shelves[trace.hosts[source]][_path(trace.source_urls[source])] = _shelf(trace, source, links)
+    by_host: dict[str, list[int]] = {host: [] for host in trace.hosts}
+    for page in np.argsort(trace.published, kind="stable").tolist():
+        by_host[trace.page_urls[page].split("/")[2]].append(page)
+    return {host: Publisher(host, trace, shelves[host], by_host[host], seed, clock, variants) for host in shelves}
+
+
+def _path(url: str) -> str:
+    return "/" + url.split("/", 3)[3]
+
+
+def _shelf(trace: Trace, source: int, links: IntArray) -> _Shelf:
     added, removed = trace.added[links], trace.removed[links]
     changes = np.unique(np.concatenate([added, removed[np.isfinite(removed)]]))
     return _Shelf(trace.source_urls[source], trace.kinds[source], trace.link_page[links], added, removed, changes)

@@ -25,7 +25,7 @@ from mayfly.lab.shapes import Shape
 from mayfly.testing.bench import HOST, bench_site
 from mayfly.testing.messages import Site
 from mayfly.testing.misbehaviour import trouble_sites
-from mayfly.testing.publisher import Publisher
+from mayfly.testing.publisher import publishers
 from mayfly.testing.world import Times, served_world, small_shape
 
 
@@ -65,7 +65,7 @@ class Web:
         self.times = Times(clock() if begin is None else begin, factor, head_start)
         self.trace = served_world(shape or small_shape(hosts), seed, self.times)
         self.hosts = list(dict.fromkeys(self.trace.hosts))
-        self._publishers = {host: Publisher(self.trace, host, seed, clock, variants) for host in self.hosts}
+        self._publishers = publishers(self.trace, seed, clock, variants)
         self.sites: dict[str, Site] = {**trouble_sites(), HOST: bench_site, **self._publishers}
         self.sites[f"mirror-of-{self.hosts[0]}"] = self._publishers[self.hosts[0]]
 
