@@ -1,0 +1,194 @@
+"""Pages: their links in order, and what they say of themselves.
+
+This runs at every crawl, so the loop over links is written for speed: addresses are remembered, as a page seen again
+shows mostly the same; most new ones are seen to be canonical by a pattern; and text around a link is looked for only
+near it. All text taken is charged to an allowance in proportion to the page, so that links within links or fifty
+thousand links in one paragraph cost no more than a page of that size may.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import DOMNode, HTMLTree
+from w3lib.encoding import to_unicode
+
+from mayfly.core.model import Seconds
+from mayfly.fetch.charset import decoded
+from mayfly.fetch.document import Document, Link, Looks, ReadLimits
+from mayfly.fetch.head import (
+    Head,
+    canonical_of,
+    dates_of,
+    feeds_of,
+    language_of,
+    read_head,
+    refresh_of,
+    robots_of,
+    title_of,
+)
+from mayfly.fetch.nesting import safe_length
+from mayfly.urls import canonical
+
+_LITTLE_TEXT = 1_500  # characters
+_TEXT_ALLOWANCE = 8  # times the length of the page
+_SMALL_BLOCK = 1_500  # characters; a larger one is not about the link
+_SOME = 20  # characters more than the anchor make a context
+_HIGHEST = 4  # elements above a link that are looked at
+_BLOCKS_END = {"li", "p", "article", "td", "tr", "dd", "dt", "blockquote", "figure", "section", "header", "footer"}
+_TOO_WIDE = {"ul", "ol", "nav", "main", "body", "table", "tbody", "html", "form", "dl"}
+
+_PATH = r"(?:/(?:[A-Za-z0-9_~+,=:@!&\-][A-Za-z0-9_~+,=:@!&.\-]*)?)+"
+_PLAIN_PATH = re.compile(rf"(?!//){_PATH}")
+_PLAIN_URL = re.compile(rf"https?://(?:[a-z0-9][a-z0-9\-]*\.)+[a-z]{{2,}}{_PATH}")
+_PLAIN_CHARS = 300
+_NOT_FOUND = (
+    "404 ", "not found", "page doesn't exist", "page does not exist", "page no longer exists", "no longer available",
+    "nicht gefunden", "existiert nicht", "introuvable", "n'existe pas", "no encontrada", "no encontrado", "no existe",
+    "non trovata", "não encontrada", "niet gevonden", "hittades inte", "ikke fundet", "nie znaleziono", "не найдена",
+    "見つかりません", "找不到",
+)  # fmt: skip
+
+
+def read_html(
+    body: bytes,
+    url: str,
+    *,
+    content_type: str = "",
+    now: Seconds,
+    limits: ReadLimits = ReadLimits(),  # noqa: B008 - frozen
+    with_text: bool = False,
+) -> Document:
+    """What an HTML body found at `url` (canonical) shows; the main text only if asked for, as it costs most."""
+    text, charset, truncated = _safe_text(body[: limits.body_bytes], content_type)
+    tree = HTMLTree.parse(text)
+    head = read_head(tree, url)
+    index, follow = robots_of(head)
+    links, all_read = _links(tree, head.base, follow, len(text), limits)
+    return Document(
+        kind="html",
+        url=url,
+        title=title_of(tree, head),
+        language=language_of(tree, head),
+        charset=charset,
+        canonical=canonical_of(head, url),
+        refresh=refresh_of(head, url),
+        links=links,
+        feeds=feeds_of(head),
+        dates=dates_of(head, url, now),
+        text=extract_plain_text(tree, main_content=True)[: limits.text_chars] if with_text else "",
+        looks=_looks(tree, head),
+        index=index,
+        truncated=truncated or not all_read or len(body) > limits.body_bytes,
+    )
+
+
+def _safe_text(body: bytes, content_type: str) -> tuple[str, str, bool]:
+    """The text of a page, its charset, and whether it had to be cut for the parser's sake."""
+    text, charset = decoded(body, content_type)
+    looked_at = text.encode() if charset.startswith(("utf-16", "utf-32")) else body
+    safe = safe_length(looked_at)
+    if safe == len(looked_at):
+        return text, charset, False
+    return to_unicode(looked_at[:safe], "utf-8" if looked_at is not body else charset), charset, True
+
+
+def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimits) -> tuple[tuple[Link, ...], bool]:
+    """The links of a page, each address once, in the order of the page; and whether these are all."""
+    places: dict[str, int] = {}
+    links: list[Link] = []
+    most_anchor, most_context = limits.anchor_chars, limits.context_chars
+    left = _TEXT_ALLOWANCE * size + 10_000
+    for node in tree.document.query_selector_all("a[href]"):
+        href = node["href"]
+        url = _address(href, base) if len(href) <= _PLAIN_CHARS else canonical(href, base)
+        if url is None:
+            continue
+        place = places.get(url)
+        if place is not None and links[place].anchor:
+            continue
+        text = node.text
+        left -= len(text)
+        if left < 0 or len(links) == limits.links:
+            return tuple(links), False
+        anchor = (" ".join(text.split()) or _spoken(node))[:most_anchor]
+        if place is not None:
+            links[place] = links[place]._replace(anchor=anchor)
+            continue
+        context = ""
+        if most_context and left > size:
+            context, cost = _context(node, text, most_context)
+            left -= cost
+        rel = node.getattr("rel") or ""
+        if rel:
+            rel = rel.lower()
+        places[url] = rank = len(links)
+        links.append(Link(url, anchor, rank + 1, None, context, rel, not follow or "nofollow" in rel))
+    return tuple(links), True
+
+
+@lru_cache(maxsize=32_768)
+def _address(href: str, base: str) -> str | None:
+    """The canonical address of what stands in a link; None for what leads to no other page."""
+    if _PLAIN_URL.fullmatch(href) and not _may_be_wrapped(href):
+        return href
+    if _PLAIN_PATH.fullmatch(href) and "/amp/" not in href and (origin := _plain_origin(base)):
+        return origin + href
+    href = href.partition("#")[0].strip()
+    return canonical(href, base) if href else None
+
+
+@lru_cache(maxsize=1_024)
+def _plain_origin(base: str) -> str | None:
+    origin = "/".join(base.split("/", 3)[:3])
+    return origin if _PLAIN_URL.fullmatch(origin + "/") and not _may_be_wrapped(origin) else None
+
+
+def _may_be_wrapped(url: str) -> bool:
+    """Whether an address may hold another one (AMP caches), or a name that has more than one spelling."""
+    return "/amp/" in url or "ampproject" in url or "xn--" in url
+
+
+def _spoken(node: DOMNode) -> str:
+    """What a link without text is called: by its label, its title, or the image it shows."""
+    name = node.getattr("aria-label") or node.getattr("title")
+    if not name:
+        image = node.query_selector("img[alt]")
+        name = image.getattr("alt") if image else ""
+    return " ".join(name.split()) if name else ""
+
+
+def _context(node: DOMNode, text: str, most: int) -> tuple[str, int]:
+    """Text around a link in the nearest small block, without its own; and how much text was looked at for it."""
+    cost = 0
+    enough = len(text) + _SOME
+    for _ in range(_HIGHEST):
+        node = node.parent
+        if node is None or (tag := node.tag) in _TOO_WIDE:
+            break
+        around = node.text
+        size = len(around)
+        cost += size
+        if size > _SMALL_BLOCK:
+            break
+        if size > enough:
+            before, _, after = around.partition(text) if text else ("", "", around)
+            rest = " ".join(f"{before[-most:]} {after[: 2 * most]}".split())
+            if len(rest) > _SOME:
+                return rest[:most], cost
+        if tag in _BLOCKS_END:
+            break
+    return "", cost
+
+
+def _looks(tree: HTMLTree, head: Head) -> Looks | None:
+    """What a page is in truth. Its text is looked at only if something about it is odd."""
+    said = f"{(tree.title or '')[:300]} {head.heading} ".lower().replace("’", "'")
+    odd = any(phrase in said for phrase in _NOT_FOUND)
+    if not odd and not head.has_password:
+        return None
+    if len(extract_plain_text(tree, preserve_formatting=False)) > _LITTLE_TEXT:
+        return None
+    return "soft-404" if odd else "log-in"
