@@ -17,6 +17,12 @@ from w3lib.encoding import (
 
 _GUESSED_FROM = 32_768  # bytes; more makes the guess slower, not better
 _NO_CHARSETS = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape"}
+_WIDE = (
+    (b"\0\0\0<", "utf-32-be"),
+    (b"<\0\0\0", "utf-32-le"),
+    (b"\0<\0", "utf-16-be"),
+    (b"<\0", "utf-16-le"),
+)
 
 
 def decoded(body: bytes, content_type: str = "") -> tuple[str, str]:
@@ -28,13 +34,20 @@ def decoded(body: bytes, content_type: str = "") -> tuple[str, str]:
     marked, mark = read_bom(body)
     if marked and mark:
         return to_unicode(body[len(mark) :], marked), marked
-    charset = _told(http_content_type_encoding(content_type or None)) or _declared(body) or _guessed(body)
+    charset = (
+        _wide(body) or _told(http_content_type_encoding(content_type or None)) or _declared(body) or _guessed(body)
+    )
     if charset in ("utf-16", "utf-32"):
         charset += "-be"  # as browsers take them without a mark
     try:
         return to_unicode(body, charset), charset
     except (LookupError, ValueError):  # a codec, but not one of text
         return body.decode("utf-8", "replace"), "utf-8"
+
+
+def _wide(body: bytes) -> str | None:
+    """By where the zeros are around a first "<", as XML has it: files in two or four bytes a letter without a mark."""
+    return next((name for start, name in _WIDE if body.startswith(start)), None)
 
 
 def _told(name: str | None) -> str | None:

@@ -43,6 +43,7 @@ class Document:
     canonical: str | None = None  # the address the page says it has, if on the same site
     refresh: str | None = None  # where a meta refresh leads
     links: tuple[Link, ...] = ()
+    entries: int = 0  # of a feed or sitemap; those without a usable address are no links
     feeds: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
     hubs: tuple[str, ...] = ()  # WebSub

@@ -1,0 +1,177 @@
+"""Feeds: RSS, Atom, RDF, CDF and JSON Feed, the broken ones too.
+
+The quick parser reads nearly all. What it refuses, or where it sees fewer entries than are written, the thorough one
+gets: it is fifty times as slow, so it is given a bounded piece. Neither is ever given text, which they might take for
+an address to fetch; entities and other files are not read by either.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import fastfeedparser
+import feedparser
+from w3lib.encoding import http_content_type_encoding
+
+from mayfly.core.model import Seconds
+from mayfly.fetch.charset import decoded
+from mayfly.fetch.dates import parse_date
+from mayfly.fetch.document import Document, Link, ReadLimits
+from mayfly.fetch.gzipped import unzipped
+from mayfly.urls import canonical
+
+_THOROUGH_BYTES = 2_000_000
+_HEAD_BYTES = 64_000
+_MOST_HUBS = 10
+_ENTRY = re.compile(rb"<(?:item|entry)[\s>]")
+_LANGUAGE = re.compile(rb"<(?:dc:)?language>\s{0,20}([A-Za-z]{2,3})|\bxml:lang\s?=\s?[\"']([A-Za-z]{2,3})")
+_LINK = re.compile(rb"<(?:\w{1,20}:)?link\b[^<>]{0,2000}>")
+_HUB = re.compile(rb"\brel\s?=\s?[\"']hub[\"']")
+_HREF = re.compile(rb"\bhref\s?=\s?[\"']([^\"']{1,2000})[\"']")
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_MARKUP = re.compile(r"<[^<>]{0,500}>")
+
+
+class _Parsed(NamedTuple):
+    """What either parser gives."""
+
+    title: str = ""
+    language: str = ""
+    entries: Sequence[Mapping[str, Any]] = ()
+
+
+def read_feed(
+    body: bytes,
+    url: str,
+    *,
+    content_type: str = "",
+    now: Seconds,
+    limits: ReadLimits = ReadLimits(),  # noqa: B008 - frozen
+) -> Document:
+    """What the feed at `url` (canonical) shows; dates of entries are never in the future."""
+    body, truncated = unzipped(body, limits.body_bytes)
+    body = _in_declared_charset(body.lstrip(), content_type)
+    parsed, error = _parse(body, content_type)
+    head = body[: first.start() if (first := _ENTRY.search(body)) else _HEAD_BYTES][:_HEAD_BYTES]
+    entries = parsed.entries[: limits.entries]
+    return Document(
+        kind="feed",
+        url=url,
+        title=_line(parsed.title, limits),
+        language=_language(parsed.language, head),
+        links=_links(entries, url, now, limits),
+        entries=len(entries),
+        hubs=_hubs(body, head, url),
+        truncated=truncated or len(parsed.entries) > len(entries),
+        error=error,
+    )
+
+
+def _in_declared_charset(body: bytes, content_type: str) -> bytes:
+    """As UTF-8 if only the header says in which charset it is: the parsers do not see headers."""
+    charset = http_content_type_encoding(content_type or None)
+    if charset in (None, "utf-8") or b"encoding=" in body[:200] or body.startswith(_MARKS):
+        return body
+    return decoded(body, content_type)[0].encode("utf-8", "replace")
+
+
+def _parse(body: bytes, content_type: str) -> tuple[_Parsed, str | None]:
+    """What the quick parser reads, or the thorough one if it reads more; and what is wrong if neither reads it."""
+    quick, error = _quick(body)
+    written = len(_ENTRY.findall(body))
+    if body.startswith(b"{") or (quick is not None and len(quick.entries) >= max(written, 1)):
+        return quick or _Parsed(), error
+    thorough = _thorough(body[:_THOROUGH_BYTES], content_type)
+    if thorough is None or (quick is not None and len(quick.entries) >= len(thorough.entries)):
+        return quick or _Parsed(), error
+    return thorough, None
+
+
+def _quick(body: bytes) -> tuple[_Parsed | None, str | None]:
+    try:
+        found = fastfeedparser.parse(
+            body, include_content=False, include_tags=False, include_media=False, include_enclosures=False
+        )
+    except Exception as error:  # it raises many kinds, and says in words what is wrong
+        return None, f"not a feed: {' '.join(str(error).split())[:200] or type(error).__name__}"
+    about = found.get("feed") or {}
+    return _Parsed(about.get("title") or "", about.get("language") or "", found.get("entries") or ()), None
+
+
+def _thorough(body: bytes, content_type: str) -> _Parsed | None:
+    headers = {"content-type": content_type} if content_type else {}
+    try:
+        found = feedparser.parse(
+            io.BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False
+        )
+    except Exception:  # as above; broken input finds broken corners of a parser
+        return None
+    if not found.entries and not found.get("version"):
+        return None
+    return _Parsed(found.feed.get("title") or "", found.feed.get("language") or "", found.entries)
+
+
+def _links(entries: Sequence[Mapping[str, Any]], base: str, now: Seconds, limits: ReadLimits) -> tuple[Link, ...]:
+    links: dict[str, Link] = {}
+    for entry in entries:
+        link = entry.get("link")
+        url = canonical(link.strip(), base) if isinstance(link, str) and link.strip() else None
+        if url is not None and url not in links:
+            date = _date(entry, now)
+            links[url] = Link(url, _line(entry.get("title"), limits), rank=len(links) + 1, date=date)
+    return tuple(links.values())
+
+
+def _date(entry: Mapping[str, Any], now: Seconds) -> Seconds | None:
+    for name in ("published", "updated", "created"):
+        if isinstance(text := entry.get(name), str) and (at := parse_date(text, now)) is not None:
+            return at
+    return None
+
+
+def _line(text: object, limits: ReadLimits) -> str:
+    """A title in one line, without markup."""
+    if not isinstance(text, str):
+        return ""
+    text = text[: 10 * limits.anchor_chars]
+    if "<" in text:
+        text = _MARKUP.sub(" ", text)
+    if "&" in text:
+        text = html.unescape(text)
+    text = " ".join(text.split())[: limits.anchor_chars]
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()  # JSON can hold half letters
+
+
+def _language(said: object, head: bytes) -> str:
+    if isinstance(said, str) and said[:2].isalpha():
+        return re.split("[-_]", said)[0].lower()[:3]
+    match = _LANGUAGE.search(head)
+    return (match[1] or match[2]).decode().lower() if match else ""
+
+
+def _hubs(body: bytes, head: bytes, base: str) -> tuple[str, ...]:
+    found = _json_hubs(body) if body.startswith(b"{") else _xml_hubs(head)
+    return tuple(dict.fromkeys(url for hub in found if (url := canonical(hub, base))))[:_MOST_HUBS]
+
+
+def _xml_hubs(head: bytes) -> Iterator[str]:
+    for link in _LINK.findall(head):
+        if _HUB.search(link) and (href := _HREF.search(link)):
+            yield html.unescape(href[1].decode("utf-8", "replace"))
+
+
+def _json_hubs(body: bytes) -> Iterator[str]:
+    if b'"hubs"' not in body:
+        return
+    try:
+        hubs = json.loads(body).get("hubs")
+    except (ValueError, RecursionError, AttributeError):
+        return
+    for hub in hubs if isinstance(hubs, list) else ():
+        if isinstance(hub, dict) and isinstance(hub.get("url"), str):
+            yield hub["url"]
