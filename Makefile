@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench docs clean
+.PHONY: setup demo test lint bench fuzz docs clean
 
 demo: setup
 	$(BIN)/mayfly demo
@@ -25,6 +25,13 @@ bench: setup
 	$(BIN)/python bench/plan.py
 	$(BIN)/python bench/decisions.py
 	$(BIN)/python bench/replay.py
+	$(BIN)/python bench/fetching.py
+
+# Three minutes of guided bytes, and the laws of the readers with more examples than in `make test`.
+fuzz: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[fuzz]'
+	$(BIN)/python fuzz/fuzz.py 30
+	$(BIN)/pytest -n auto --hypothesis-profile thorough tests/fetch tests/test_urls.py
 
 setup: .venv/ready
 

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from mayfly.core.model import DAY
 from mayfly.lab.shapes import Publishers, Shape
 from mayfly.lab.synthetic import make_world
 from mayfly.lab.trace import Trace, write_trace
 
+settings.register_profile("thorough", max_examples=3000, deadline=None)  # for `make fuzz`
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 TINY = Shape(
     {"news": Publishers(hosts=4, pages_per_day=37.5, sections=3, others=0)},

@@ -103,7 +103,7 @@ links = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(deadline=None)
 @given(links, st.sampled_from([None, BASE]), st.booleans())
 def test_canonical_is_idempotent_and_never_fails(link: str, base: str | None, sort_query: bool) -> None:
     once = canonical(link, base, sort_query)

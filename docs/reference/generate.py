@@ -1,4 +1,4 @@
-"""Writes commands.md from the commands' own help. A test fails when the two differ.
+"""Writes commands.md from the commands' own help, and reasons.md. A test fails when they differ from the code.
 
 usage: python docs/reference/generate.py
 """
@@ -9,6 +9,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from mayfly.cli.app import app
+from mayfly.fetch.reasons import Reason
 
 HEAD = "# Commands\n\nWritten by `docs/reference/generate.py` from `--help`; do not edit.\n\n"
 TAIL = """Exit status: 0; 1 if it failed; 2 if something wrong was asked, with one sentence that says what, and what
@@ -19,9 +20,26 @@ such as 0.22x. Moments (`--until`, `--window`) are seconds since 1970, or a dura
 """
 
 
-def page() -> str:
+REASONS = """# Why a fetch brought nothing
+
+Written by `docs/reference/generate.py` from `mayfly/fetch/reasons.py`; do not edit.
+
+Every failure has one of these names, in logs, in the store and in what commands print. *Again*: whether the same
+request may well succeed later, and so is worth another try.
+
+| reason | again | meaning |
+|---|---|---|
+"""
+
+
+def commands_page() -> str:
     parts = [f"## mayfly {' '.join(words)}\n\n```\n{help_of(words)}\n```\n" for words in commands()]
     return HEAD + "\n".join(parts) + "\n" + TAIL
+
+
+def reasons_page() -> str:
+    rows = [f"| `{reason}` | {'yes' if reason.again else 'no'} | {reason.sentence} |\n" for reason in Reason]
+    return REASONS + "".join(rows)
 
 
 def commands(group=None, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -38,5 +56,8 @@ def help_of(words: tuple[str, ...]) -> str:
     return "\n".join(line.rstrip() for line in shown.strip().splitlines())
 
 
+PAGES = {"commands.md": commands_page, "reasons.md": reasons_page}
+
 if __name__ == "__main__":
-    Path(__file__).with_name("commands.md").write_text(page())
+    for name, page in PAGES.items():
+        Path(__file__).with_name(name).write_text(page())

@@ -39,7 +39,6 @@ _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _AMP_CACHE = re.compile(r"^https?://(?:[^/]+\.cdn\.ampproject\.org/[acirv]|(?:www\.)?google\.[a-z.]+/amp)/(s/)?(.+)$")
 _MOST_ROUNDS = 5
-_SUFFIXES = PublicSuffixList()
 
 
 def canonical(url: str, base: str | None = None, sort_query: bool = False) -> str | None:
@@ -179,7 +178,12 @@ def _site_of_host(host: str) -> str:
     host = host.lower().rstrip(".")
     if is_address(host):
         return host.strip("[]")
-    return _SUFFIXES.privatesuffix(host) or host
+    return _suffixes().privatesuffix(host) or host
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()  # takes a tenth of a second
 
 
 def is_address(host: str) -> bool:

@@ -48,13 +48,13 @@ def test_every_encoding_however_it_is_cut(name: str, step: int) -> None:
     assert decoded(encoding, pack(data), step) == data
 
 
-@settings(max_examples=50, deadline=None)
+@settings(deadline=None)
 @given(st.binary(max_size=2000), st.sampled_from(["gzip", "deflate", "br", "zstd"]), st.integers(1, 100))
 def test_what_was_packed_comes_out(data: bytes, encoding: str, step: int) -> None:
     assert decoded(encoding, PACKERS[encoding][1](data), step) == data
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.binary(max_size=500), st.sampled_from(["gzip", "deflate", "br", "zstd", "gzip, br", "x", "gzip,gzip,gzip"]))
 def test_garbage_is_a_named_failure(data: bytes, encoding: str) -> None:
     try:

@@ -113,7 +113,7 @@ def test_half_a_megabyte_is_read_and_no_half_line() -> None:
     assert rules.allows("https://example.com/very-long-path")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.one_of(st.binary(max_size=300), st.text("user-agent:*\n\rdisow /$%#", max_size=200).map(str.encode)))
 def test_any_bytes_are_rules(body: bytes) -> None:
     rules = read_rules(body, AGENT)

@@ -15,7 +15,7 @@ from mayfly.fetch.http import Fetcher
 from mayfly.fetch.readers import Readers
 from mayfly.fetch.robots import Robots
 
-LIMITS = Limits(seconds=2.0, connect_seconds=1.0, wire_bytes=2_000_000, body_bytes=5_000_000)
+LIMITS = Limits(seconds=2.0, connect_seconds=1.0, body_bytes=5_000_000)
 
 
 async def tour(address: str, rules: list[str], urls: dict[str, str]) -> dict[str, dict[str, object]]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import mayfly
-from mayfly.cli import demo, experiments, lab, plan
+from mayfly.cli import demo, experiments, inspect, lab, plan
 from mayfly.errors import MayflyError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ for experiment in (experiments.table, experiments.sweep, experiments.figures):
 app.add_typer(lab.app, name="lab")
 app.command(help=demo.demo.__doc__)(demo.demo)
 app.command(help=plan.plan.__doc__)(plan.plan)
+app.command(help=inspect.inspect.__doc__)(inspect.inspect)
 
 
 def _print_version(wanted: bool) -> None:

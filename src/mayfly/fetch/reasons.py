@@ -24,7 +24,7 @@ class Reason(StrEnum):
     CONNECT_TIMEOUT = "connect-timeout", True, "no connection in time"
     TLS = "tls", True, "the certificate or the handshake is not sound"
     TIMEOUT = "timeout", True, "the answer was not complete in time"
-    RESET = "reset", True, "the connection was broken off"
+    RESET = "reset", True, "the connection was broken off before there was an answer"
     NO_ANSWER = "no-answer", True, "the connection was closed without an answer"
     BAD_ANSWER = "bad-answer", True, "the answer is not HTTP"
     HEADERS_TOO_LARGE = "headers-too-large", False, "more or longer headers than the limit"

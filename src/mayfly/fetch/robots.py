@@ -28,6 +28,7 @@ _MOST_HOSTS = 100_000
 _AGENT_LINE = re.compile(r"[ \t]*user[ -]?agent(?:[ \t]*:|[ \t])([^#\r\n]*)", re.IGNORECASE)
 _TOKEN = re.compile(r"[a-zA-Z_-]+")
 _NOBODY = "~"  # in no product token
+_NO_WAY_IN = {Reason.FORBIDDEN_ADDRESS, Reason.DNS, Reason.CONNECT, Reason.CONNECT_TIMEOUT, Reason.TLS}  # for any URL
 
 
 class Rules:
@@ -140,7 +141,10 @@ class Robots:
         rules = await self.rules(url, now)
         if rules.allows(url):
             return None
-        return Reason.ROBOTS_UNREACHABLE if rules is DISALLOW_ALL else Reason.ROBOTS
+        if rules is not DISALLOW_ALL:
+            return Reason.ROBOTS
+        failed = self._kept[_origin(url)].failed
+        return failed.reason if failed and failed.reason in _NO_WAY_IN else Reason.ROBOTS_UNREACHABLE
 
     def _learn(self, origin: str, answer: Response | Failed, now: Seconds) -> Kept:
         old = self._kept.get(origin)
