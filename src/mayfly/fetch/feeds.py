@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import fastfeedparser
@@ -26,6 +27,7 @@ from mayfly.fetch.gzipped import unzipped
 from mayfly.urls import canonical
 
 _THOROUGH_BYTES = 2_000_000
+_THOROUGH_TAGS = 40_000  # it needs a second for them
 _HEAD_BYTES = 64_000
 _MOST_HUBS = 10
 _ENTRY = re.compile(rb"<(?:item|entry)[\s>]")
@@ -55,10 +57,10 @@ def read_feed(
 ) -> Document:
     """What the feed at `url` (canonical) shows; dates of entries are never in the future."""
     body, truncated = unzipped(body, limits.body_bytes)
-    body = _in_declared_charset(body.lstrip(), content_type)
-    parsed, error = _parse(body, content_type)
-    head = body[: first.start() if (first := _ENTRY.search(body)) else _HEAD_BYTES][:_HEAD_BYTES]
-    entries = parsed.entries[: limits.entries]
+    body, starts = _first_entries(_in_declared_charset(body.lstrip(), content_type), limits.links)
+    parsed, error = _parse(body, content_type, written=min(len(starts), limits.links))
+    head = body[: starts[0] if starts else _HEAD_BYTES][:_HEAD_BYTES]
+    entries = parsed.entries[: limits.links]
     return Document(
         kind="feed",
         url=url,
@@ -67,7 +69,7 @@ def read_feed(
         links=_links(entries, url, now, limits),
         entries=len(entries),
         hubs=_hubs(body, head, url),
-        truncated=truncated or len(parsed.entries) > len(entries),
+        truncated=truncated or max(len(parsed.entries), len(starts)) > limits.links,
         error=error,
     )
 
@@ -80,10 +82,15 @@ def _in_declared_charset(body: bytes, content_type: str) -> bytes:
     return decoded(body, content_type)[0].encode("utf-8", "replace")
 
 
-def _parse(body: bytes, content_type: str) -> tuple[_Parsed, str | None]:
+def _first_entries(body: bytes, most: int) -> tuple[bytes, list[int]]:
+    """A body without the entries that are too many, and where its entries begin (one more at most)."""
+    starts = [entry.start() for entry in islice(_ENTRY.finditer(body), most + 1)]
+    return (body[: starts[most]] if len(starts) > most else body), starts
+
+
+def _parse(body: bytes, content_type: str, written: int) -> tuple[_Parsed, str | None]:
     """What the quick parser reads, or the thorough one if it reads more; and what is wrong if neither reads it."""
     quick, error = _quick(body)
-    written = len(_ENTRY.findall(body))
     if body.startswith(b"{") or (quick is not None and len(quick.entries) >= max(written, 1)):
         return quick or _Parsed(), error
     thorough = _thorough(body[:_THOROUGH_BYTES], content_type)
@@ -104,6 +111,7 @@ def _quick(body: bytes) -> tuple[_Parsed | None, str | None]:
 
 
 def _thorough(body: bytes, content_type: str) -> _Parsed | None:
+    body = b"<".join(body.split(b"<", _THOROUGH_TAGS)[:_THOROUGH_TAGS])
     headers = {"content-type": content_type} if content_type else {}
     try:
         found = feedparser.parse(

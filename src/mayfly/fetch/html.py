@@ -33,6 +33,7 @@ from mayfly.fetch.nesting import safe_length
 from mayfly.urls import canonical
 
 _LITTLE_TEXT = 1_500  # characters
+_MOST_FOR_TEXT = 1_500_000  # characters of a page
 _TEXT_ALLOWANCE = 8  # times the length of the page
 _SMALL_BLOCK = 1_500  # characters; a larger one is not about the link
 _SOME = 20  # characters more than the anchor make a context
@@ -78,8 +79,8 @@ def read_html(
         links=links,
         feeds=feeds_of(head),
         dates=dates_of(head, url, now),
-        text=extract_plain_text(tree, main_content=True)[: limits.text_chars] if with_text else "",
-        looks=_looks(tree, head),
+        text=_plain_text(tree, text, main_content=True)[: limits.text_chars] if with_text else "",
+        looks=_looks(tree, text, head),
         index=index,
         truncated=truncated or not all_read or len(body) > limits.body_bytes,
     )
@@ -183,12 +184,19 @@ def _context(node: DOMNode, text: str, most: int) -> tuple[str, int]:
     return "", cost
 
 
-def _looks(tree: HTMLTree, head: Head) -> Looks | None:
+def _looks(tree: HTMLTree, text: str, head: Head) -> Looks | None:
     """What a page is in truth. Its text is looked at only if something about it is odd."""
     said = f"{(tree.title or '')[:300]} {head.heading} ".lower().replace("’", "'")
     odd = any(phrase in said for phrase in _NOT_FOUND)
     if not odd and not head.has_password:
         return None
-    if len(extract_plain_text(tree, preserve_formatting=False)) > _LITTLE_TEXT:
+    if len(_plain_text(tree, text, main_content=False)) > _LITTLE_TEXT:
         return None
     return "soft-404" if odd else "log-in"
+
+
+def _plain_text(tree: HTMLTree, text: str, main_content: bool) -> str:
+    """The text people see; of a huge page that of its beginning, as the time it takes grows with the square."""
+    if len(text) > _MOST_FOR_TEXT:
+        tree = HTMLTree.parse(text[:_MOST_FOR_TEXT])
+    return str(extract_plain_text(tree, main_content=main_content, links=False))

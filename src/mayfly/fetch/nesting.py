@@ -120,25 +120,27 @@ def _too_deep(body: bytes) -> int:
     open_tags: list[bytes] = []
     count: Counter[bytes] = Counter()
     formatting: Counter[bytes] = Counter()
-    left_open = repeated = at = 0
-    while match := _TAG.search(body, at):
-        at = match.end()
+    before_script: Counter[bytes] = Counter()
+    repeated = 0
+    for match in _TAG.finditer(body):
         ends, name = match.groups()
         name = name.lower()
         if ends:
             if formatting[name]:
                 formatting[name] -= 1
-                left_open -= 1
+            elif name == b"script":
+                formatting = before_script.copy()  # signs "<" in a program are no tags
             if count[name]:
                 _close(name, open_tags, count)
             continue
-        repeated += left_open
+        if name == b"script":
+            before_script = formatting.copy()
+        repeated += formatting.total()
         if name not in _ALONE:
             open_tags.append(name)
             count[name] += 1
         if name in _FORMATTING:
             formatting[name] += 1
-            left_open += 1
         if len(open_tags) > DEEPEST or repeated > _MOST_REPEATED:
             return match.start()
     return len(body)

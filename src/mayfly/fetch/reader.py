@@ -128,12 +128,13 @@ def _form_of_markup(start: str, body: bytes, content_type: str) -> _Form:
     name = root[1].lower() if root else ""
     if name in _ROOTS and not doctype:
         return _ROOTS[name]
-    if doctype or _HTML_SIGNS.search(start):
+    if doctype:
         return "html"
     if "rss" in content_type or "atom" in content_type:
         return "feed"  # too broken to tell, but someone meant one
-    if start.startswith("<?xml") or "xml" in content_type:
-        return _form_within(body)
+    if start.startswith("<?xml") or "xml" in content_type.replace("xhtml", ""):
+        form = _form_within(body)
+        return "html" if form == "xml" and _HTML_SIGNS.search(start, at) else form
     return "html"
 
 

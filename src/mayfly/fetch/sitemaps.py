@@ -21,6 +21,7 @@ from mayfly.fetch.gzipped import unzipped
 from mayfly.urls import canonical
 
 _MOST_LINES = 100_000
+_BARE_AMPERSAND = re.compile(rb"&(?!(?:[a-zA-Z]{1,8}|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")  # many forget to escape them
 
 
 class _Entry(NamedTuple):
@@ -80,7 +81,12 @@ def read_sitemap(
 def _xml_entries(body: bytes) -> Iterator[_Entry]:
     """Entries as they end. Names are taken without their namespaces, which are often wrong."""
     steps = etree.iterparse(
-        BytesIO(body), events=("start", "end"), recover=True, resolve_entities=False, no_network=True, huge_tree=False
+        BytesIO(_BARE_AMPERSAND.sub(b"&amp;", body)),
+        events=("start", "end"),
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        huge_tree=False,
     )
     fields: dict[str, str] = {}
     root = None
