@@ -186,6 +186,7 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()  # takes a tenth of a second
 
 
+@lru_cache(maxsize=100_000)
 def is_address(host: str) -> bool:
     """Whether a host name, as `canonical` writes it, is an IP address."""
     try:

@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from mayfly.core.model import Seconds
 from mayfly.errors import UsageError
+from mayfly.urls import is_address
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -48,20 +49,29 @@ class Vetting:
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         self._allowed: list[Network] = []
+        self._known: dict[str, bool] = {}
         for block in allowed:
             try:
                 self._allowed.append(ip_network(block.strip(), strict=False))
             except ValueError:
                 raise UsageError(f"'{block}' is no network; write one as 127.0.0.0/8 or fd00::/8") from None
 
-    def allows(self, address: str | Address) -> bool:
+    def allows(self, address: str) -> bool:
         """Whether this address may be connected to.
 
         >>> Vetting().allows("::ffff:10.0.0.1"), Vetting().allows("8.8.8.8"), Vetting(["10.0.0.0/8"]).allows("10.0.0.1")
         (False, True, True)
         """
+        known = self._known.get(address)
+        if known is None:
+            if len(self._known) > _MOST_NAMES:
+                self._known.clear()
+            known = self._known[address] = self._judged(address)
+        return known
+
+    def _judged(self, address: str) -> bool:
         try:
-            ip = ip_address(address.strip("[]").partition("%")[0]) if isinstance(address, str) else address
+            ip = ip_address(address.strip("[]").partition("%")[0])
         except ValueError:
             return False
         if self._listed(ip):
@@ -181,7 +191,7 @@ class Resolver(AbstractResolver):
     ) -> list[ResolveResult]:
         """Called by aiohttp for every new connection to a name."""
         to_host, to_port = self._routes.target(host, port)
-        addresses = (to_host,) if _is_literal(to_host) else await self._addresses(to_host)
+        addresses = (to_host,) if is_address(to_host) else await self._addresses(to_host)
         allowed = [address for address in addresses if self._vetting.allows(address)]
         if not allowed:
             raise ForbiddenAddress(f"{host} is at {', '.join(addresses)}")
@@ -246,11 +256,3 @@ def kept_for(ttl: Seconds) -> Seconds:
 
 def _text(address: str | bytes) -> str:
     return address.decode("ascii", "replace") if isinstance(address, bytes) else address
-
-
-def _is_literal(host: str) -> bool:
-    try:
-        ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return True

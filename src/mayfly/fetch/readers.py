@@ -15,7 +15,7 @@ import signal
 import struct
 import sys
 from types import TracebackType
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, NamedTuple, Self, cast
 
 import msgspec
 
@@ -47,8 +47,8 @@ class Readers:
         self._processes = processes
         self._seconds = seconds
         self._memory_bytes = memory_bytes
-        self._idle: asyncio.LifoQueue[asyncio.subprocess.Process | None] = asyncio.LifoQueue()
-        self._alive: set[asyncio.subprocess.Process] = set()
+        self._idle: asyncio.LifoQueue[_Reader | None] = asyncio.LifoQueue()
+        self._alive: set[_Reader] = set()
 
     async def __aenter__(self) -> Self:
         for _ in range(self._processes):
@@ -58,60 +58,101 @@ class Readers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.gather(*(self._end(process) for process in list(self._alive)))
+        await asyncio.gather(*(self._end(reader) for reader in list(self._alive)))
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that are alive."""
+        return [reader.pid for reader in self._alive]
 
     async def read(
         self, body: bytes, url: str, *, content_type: str = "", now: Seconds, with_text: bool = False
     ) -> Document:
         """What a body says; a document with an error if reading it ended its reader."""
-        process = await self._idle.get()
+        reader = await self._idle.get()
         try:
-            if process is None:
-                process = await self._start()
+            if reader is None:
+                reader = await self._start()
             async with asyncio.timeout(self._seconds):
-                document = await _ask(process, _Question(body, url, content_type, now, with_text))
+                answer = await reader.ask(_encode(_Question(body, url, content_type, now, with_text)))
+            document = _document(answer)
         except (TimeoutError, EOFError, OSError, msgspec.DecodeError) as error:
-            await self._replace(process)
+            await self._replace(reader)
             why = f"not within {self._seconds:g} s" if isinstance(error, TimeoutError) else "it ended"
             return Document(kind="other", url=url, error=f"{Reason.READER_DIED}: {why}")
         except BaseException:
-            await self._replace(process)  # cancelled half-way: its answer would be taken for that to the next body
+            await self._replace(reader)  # cancelled half-way: its answer would be taken for that to the next body
             raise
-        self._idle.put_nowait(process)
+        self._idle.put_nowait(reader)
         return document
 
-    async def _start(self) -> asyncio.subprocess.Process:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "mayfly.fetch.readers", str(self._memory_bytes),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 20,
-        )  # fmt: skip
-        self._alive.add(process)
-        return process
+    async def _start(self) -> _Reader:
+        command = [sys.executable, "-m", "mayfly.fetch.readers", str(self._memory_bytes)]
+        _, reader = await asyncio.get_running_loop().subprocess_exec(_Reader, *command, stderr=None)
+        self._alive.add(reader)
+        return reader
 
-    async def _replace(self, process: asyncio.subprocess.Process | None) -> None:
+    async def _replace(self, reader: _Reader | None) -> None:
         self._idle.put_nowait(None)
-        if process is not None:
-            await self._end(process)
+        if reader is not None:
+            await self._end(reader)
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
-        self._alive.discard(process)
+    async def _end(self, reader: _Reader) -> None:
+        self._alive.discard(reader)
+        await reader.end()
+
+
+class _Reader(asyncio.SubprocessProtocol):
+    """Our end of one process: a message goes in, a message comes out."""
+
+    def __init__(self) -> None:
+        self._got = bytearray()
+        self._answer: asyncio.Future[bytes] | None = None
+        self._ended = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self.pid = self._transport.get_pid() or 0
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        got = self._got
+        got += data
+        if len(got) < _LENGTH.size:
+            return
+        end = _LENGTH.size + _LENGTH.unpack_from(got)[0]
+        if end > _MOST_BYTES:
+            self._fail()
+        elif len(got) >= end and self._answer is not None and not self._answer.done():
+            self._answer.set_result(bytes(got[_LENGTH.size : end]))
+            del got[:end]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._fail()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail()
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    async def ask(self, message: bytes) -> bytes:
+        """The answer to a message; EOFError if the process ends before."""
+        self._answer = asyncio.get_running_loop().create_future()
+        if self._transport.is_closing() or self._ended.done():
+            raise EOFError
+        pipe = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
+        pipe.write(_LENGTH.pack(len(message)) + message)
+        return await self._answer
+
+    async def end(self) -> None:
+        """End the process, whatever it does."""
         with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        if process.stdin is not None:
-            process.stdin.close()
-        await process.wait()
+            self._transport.kill()
+        self._transport.close()
+        await self._ended
 
-
-async def _ask(process: asyncio.subprocess.Process, question: _Question) -> Document:
-    assert process.stdin is not None and process.stdout is not None
-    message = _encode(question)
-    process.stdin.write(_LENGTH.pack(len(message)))
-    process.stdin.write(message)
-    await process.stdin.drain()
-    length = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))[0]
-    if length > _MOST_BYTES:
-        raise EOFError
-    return _document(await process.stdout.readexactly(length))
+    def _fail(self) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(EOFError())
 
 
 def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
