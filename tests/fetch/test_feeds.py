@@ -87,6 +87,13 @@ def test_what_the_quick_parser_does_not_know_the_thorough_one_reads() -> None:
     assert feed(nested + "</channel></rss>").entries == 2
 
 
+def test_dates_the_thorough_parser_gives() -> None:
+    old = "<CHANNEL><ITEM HREF='https://a.org/1' LASTMOD='2026-11-15T10:30:00Z'/></CHANNEL>"
+    assert feed(old).links[0].date == HALF_PAST_TEN
+    broken = "<rss><item><pubDate>Sun, 15 Nov 2026 10:30:00 GMT</pubDate><link>https://a.org/1</link></item></rss>"
+    assert feed(broken).links[0].date == HALF_PAST_TEN
+
+
 def test_charsets_of_header_declaration_and_mark() -> None:
     text = RSS.replace("News", "Größe")
     latin = text.replace("utf-8", "iso-8859-1").encode("latin-1")

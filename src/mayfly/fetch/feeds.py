@@ -121,7 +121,8 @@ def _thorough(body: bytes, content_type: str) -> _Parsed | None:
         return None
     if not found.entries and not found.get("version"):
         return None
-    return _Parsed(found.feed.get("title") or "", found.feed.get("language") or "", found.entries)
+    entries = [dict(entry) for entry in found.entries]  # its own dictionaries warn of old names
+    return _Parsed(found.feed.get("title") or "", found.feed.get("language") or "", entries)
 
 
 def _links(entries: Sequence[Mapping[str, Any]], base: str, now: Seconds, limits: ReadLimits) -> tuple[Link, ...]:
