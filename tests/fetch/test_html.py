@@ -236,6 +236,9 @@ HOSTILE: dict[str, Callable[[], str]] = {
     "links in one paragraph": lambda: "<p>" + "".join(f'<a href="/{i}">link {i}</a> word ' for i in range(50_000)),
     "the same link": lambda: "<p>" + '<a href="/x"></a>' * 50_000,
     "pictures": lambda: "".join(f'<a href="/{i}"><img alt=x></a>' for i in range(50_000)),
+    "pictures in one block": lambda: (
+        "<div>" + "".join(f'<span><a href="/{i}"><img alt=x></a></span><a href="/b{i}"></a>' for i in range(50_000))
+    ),
     "links in links": lambda: "<a href=/x><table><tr><td>" * 400 + "y" * 1_000_000,
     "ten megabytes": lambda: "<p>hello <a href=/x>x</a></p>" * 360_000,
     "one word": lambda: "x" * 10_000_000,

@@ -6,6 +6,8 @@ The order and the aliases are those of browsers (w3lib). Python knows codecs tha
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from resiliparse.parse.encoding import detect_encoding
 from w3lib.encoding import (
     html_body_declared_encoding,
@@ -47,7 +49,14 @@ def decoded(body: bytes, content_type: str = "") -> tuple[str, str]:
 
 def _wide(body: bytes) -> str | None:
     """By where the zeros are around a first "<", as XML has it: files in two or four bytes a letter without a mark."""
+    if 0 not in body[:2]:
+        return None
     return next((name for start, name in _WIDE if body.startswith(start)), None)
+
+
+@lru_cache(maxsize=256)
+def _of_header(content_type: str) -> str | None:
+    return _told(http_content_type_encoding(content_type or None))
 
 
 def _told(name: str | None) -> str | None:

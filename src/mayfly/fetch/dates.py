@@ -104,9 +104,11 @@ def page_dates(
         add("modified", modified, "json-ld")
     if meta:
         for name in _PUBLISHED_META:
-            add("published", meta.get(name), "meta")
+            if name in meta:
+                add("published", meta[name], "meta")
         for name in _MODIFIED_META:
-            add("modified", meta.get(name), "meta")
+            if name in meta:
+                add("modified", meta[name], "meta")
     for text in times:
         add("published", text, "time")
     if match := _IN_URL.search(url):

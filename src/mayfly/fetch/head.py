@@ -152,7 +152,10 @@ def _each_once(urls: Iterable[str | None]) -> tuple[str, ...]:
 
 def robots_of(head: Head) -> tuple[bool, bool]:
     """Whether the page may be indexed, and whether its links may be followed."""
-    words = set(re.split(r"[\s,]+", head.meta.get("robots", "")[:300].lower()))
+    said = head.meta.get("robots")
+    if not said:
+        return True, True
+    words = set(re.split(r"[\s,]+", said[:300].lower()))
     return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
 
 

@@ -98,6 +98,8 @@ def _form_of(body: bytes, url: str, content_type: str) -> _Form:
     """What a body is, by looking at it."""
     if url.partition("?")[0].endswith("/robots.txt") and url.count("/") == 3:
         return "robots"
+    if body[:100].lstrip()[:14].lower() == b"<!doctype html":
+        return "html"
     if not body.strip(b"\0 \t\r\n"):
         return "empty"
     start, _ = decoded(body[:_LOOKED_AT], content_type if "charset" in content_type else "")
@@ -121,7 +123,7 @@ def _form_of(body: bytes, url: str, content_type: str) -> _Form:
 def _form_of_markup(start: str, body: bytes, content_type: str) -> _Form:
     """By the first element behind declarations and comments."""
     at = 0
-    doctype = start[:30].lower().startswith("<!doctype html")
+    doctype = start[:14].lower() == "<!doctype html"
     while skipped := _BEFORE_ROOT.match(start, at):
         at = skipped.end()
     root = _ROOT.match(start, at)
