@@ -19,6 +19,7 @@ from w3lib.encoding import (
 
 _GUESSED_FROM = 32_768  # bytes; more makes the guess slower, not better
 _NO_CHARSETS = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape"}
+_MARKS = {b"\xef", b"\xff", b"\xfe", b"\0"}  # how byte order marks begin
 _WIDE = (
     (b"\0\0\0<", "utf-32-be"),
     (b"<\0\0\0", "utf-32-le"),
@@ -33,7 +34,7 @@ def decoded(body: bytes, content_type: str = "") -> tuple[str, str]:
     >>> decoded("Grüße".encode("latin-1"), "text/html; charset=ISO-8859-1")
     ('Grüße', 'cp1252')
     """
-    marked, mark = read_bom(body)
+    marked, mark = read_bom(body) if body[:1] in _MARKS else (None, None)
     if marked and mark:
         return to_unicode(body[len(mark) :], marked), marked
     charset = (

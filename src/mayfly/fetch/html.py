@@ -41,8 +41,8 @@ _HIGHEST = 4  # elements above a link that are looked at
 _BLOCKS_END = {"li", "p", "article", "td", "tr", "dd", "dt", "blockquote", "figure", "section", "header", "footer"}
 _TOO_WIDE = {"ul", "ol", "nav", "main", "body", "table", "tbody", "html", "form", "dl"}
 
-_PATH = r"(?:/(?:[A-Za-z0-9_~+,=:@!&\-][A-Za-z0-9_~+,=:@!&.\-]*)?)+"
-_PLAIN_PATH = re.compile(rf"(?!//){_PATH}")
+_PATH = r"/(?:[A-Za-z0-9_~+,=:@!&\-][A-Za-z0-9_~+,=:@!&./\-]*)?"  # one with "/." in it is not plain
+_PLAIN_PATH = re.compile(_PATH)
 _PLAIN_URL = re.compile(rf"https?://(?:[a-z0-9][a-z0-9\-]*\.)+[a-z]{{2,}}{_PATH}")
 _PLAIN_CHARS = 300
 _NOT_FOUND = (
@@ -107,7 +107,7 @@ def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimit
     new = tuple.__new__  # half the time of Link(…)
     for node in tree.document.query_selector_all("a[href]"):
         href = node["href"]
-        if origin and len(href) <= _PLAIN_CHARS and is_plain_path(href) and "/amp/" not in href:
+        if origin and is_plain_path(href) and "/." not in href and "/amp/" not in href and len(href) <= _PLAIN_CHARS:
             url: str | None = origin + href
         else:
             url = _address(href, base) if len(href) <= _PLAIN_CHARS else canonical(href, base)
@@ -120,14 +120,17 @@ def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimit
         left -= len(text)
         if left < 0 or len(links) == limits.links:
             return tuple(links), False
-        anchor = (" ".join(text.split()) or _spoken(node))[:most_anchor]
+        is_line = text.isprintable() and "  " not in text and text.strip() == text
+        anchor = ((text if is_line else " ".join(text.split())) or _spoken(node))[:most_anchor]
         if place is not None:
             links[place] = links[place]._replace(anchor=anchor)
             continue
         context = ""
         if most_context and left > size:
-            context, cost = _context(node.parent, text, most_context, blocks)
-            left -= cost
+            parent = node.parent
+            if parent.tag not in _BLOCKS_END or parent.first_child != node or parent.last_child != node:
+                context, cost = _context(parent, text, most_context, blocks)
+                left -= cost
         rel = node.getattr("rel")
         rel = rel.lower() if rel else ""
         places[url] = rank = len(links)
@@ -138,7 +141,7 @@ def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimit
 @lru_cache(maxsize=32_768)
 def _address(href: str, base: str) -> str | None:
     """The canonical address of what stands in a link; None for what leads to no other page."""
-    if _PLAIN_URL.fullmatch(href) and not _may_be_wrapped(href):
+    if _PLAIN_URL.fullmatch(href) and not _may_be_odd(href):
         return href
     href = href.partition("#")[0].strip()
     return canonical(href, base) if href else None
@@ -147,12 +150,12 @@ def _address(href: str, base: str) -> str | None:
 @lru_cache(maxsize=1_024)
 def _plain_origin(base: str) -> str | None:
     origin = "/".join(base.split("/", 3)[:3])
-    return origin if _PLAIN_URL.fullmatch(origin + "/") and not _may_be_wrapped(origin) else None
+    return origin if _PLAIN_URL.fullmatch(origin + "/") and not _may_be_odd(origin) else None
 
 
-def _may_be_wrapped(url: str) -> bool:
-    """Whether an address may hold another one (AMP caches), or a name that has more than one spelling."""
-    return "/amp/" in url or "ampproject" in url or "xn--" in url
+def _may_be_odd(url: str) -> bool:
+    """Whether an address may hold another one (AMP caches), or has more than one spelling."""
+    return "/amp/" in url or "ampproject" in url or "xn--" in url or "/." in url
 
 
 def _spoken(node: DOMNode) -> str:
