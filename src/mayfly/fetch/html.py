@@ -149,8 +149,9 @@ def _address(href: str, base: str) -> str | None:
 
 @lru_cache(maxsize=1_024)
 def _plain_origin(base: str) -> str | None:
-    origin = "/".join(base.split("/", 3)[:3])
-    return origin if _PLAIN_URL.fullmatch(origin + "/") and not _may_be_odd(origin) else None
+    """What stands before a plain path in its canonical address; None where paths may hold other addresses."""
+    root = canonical("/", base)
+    return root[:-1] if root is not None and "ampproject" not in root else None
 
 
 def _may_be_odd(url: str) -> bool:
