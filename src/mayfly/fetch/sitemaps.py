@@ -82,22 +82,15 @@ def _xml_entries(body: bytes) -> Iterator[_Entry]:
     """Entries as they end. Names are taken without their namespaces, which are often wrong."""
     steps = etree.iterparse(
         BytesIO(_BARE_AMPERSAND.sub(b"&amp;", body)),
-        events=("start", "end"),
+        events=("end",),
         recover=True,
         resolve_entities=False,
         no_network=True,
         huge_tree=False,
     )
     fields: dict[str, str] = {}
-    root = None
-    for event, element in steps:
-        if root is None:
-            root = element
+    for _, element in steps:
         name = _name(element)
-        if event == "start":
-            if name in ("url", "sitemap"):
-                fields = {}
-            continue
         if name in ("url", "sitemap"):
             if loc := fields.get("loc") or _bare_address(element):
                 yield _Entry(name == "sitemap", loc, fields.get("title", ""), _date(fields))
@@ -105,10 +98,9 @@ def _xml_entries(body: bytes) -> Iterator[_Entry]:
             _forget(element)
         elif name in ("loc", "title", "lastmod", "publication_date"):
             # Images and videos have a title and an address of their own, with a parent of their own.
-            parent = _name(element.getparent())
-            if parent in ("url", "sitemap", "news"):
+            if _name(element.getparent()) in ("url", "sitemap", "news"):
                 fields.setdefault(name, " ".join((element.text or "").split()))
-        elif name not in ("news", "publication", "name", "language") and element is not root and len(element) == 0:
+        elif name not in ("news", "publication", "name", "language") and len(element) == 0:
             _forget(element)
 
 
