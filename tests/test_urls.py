@@ -79,6 +79,10 @@ def test_what_is_no_web_address_is_none(text: str) -> None:
         ("%2e%2e/x", "https://www.example.com/a/x"),
         ("x?u=http://other.example/", "https://www.example.com/a/b/x?u=http://other.example/"),
         ("http://other.example", "http://other.example/"),
+        ("https:x", "https://www.example.com/a/b/x"),
+        ("HTTPS:/x", "https://www.example.com/x"),
+        ("https://other.example", "https://other.example/"),
+        ("http:/other.example", "http://other.example/"),
     ],
 )
 def test_links_are_read_from_their_page(link: str, whole: str) -> None:

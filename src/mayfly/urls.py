@@ -32,6 +32,7 @@ _ONLY_WITH = {  # names too common to be dropped whatever their value
     "cmp": re.compile(r".*(?:rss|share|mail|social).*", re.IGNORECASE),
 }
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:")
+_TWO_SLASHES = re.compile(r"[/\\]{2}")
 _BLANK = "".join(map(chr, range(33)))
 _NO_BREAKS = dict.fromkeys(map(ord, "\t\n\r"))
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
@@ -79,10 +80,13 @@ def absolute(url: str, base: str | None = None) -> str | None:
 def _joined(url: str, base: str) -> str:
     """`url` as seen from `base`, by the rules for web addresses (WHATWG); what is still odd the parser sets right."""
     url = url.strip(_BLANK).translate(_NO_BREAKS)
-    first = url[:1]
-    if first.isalpha() and _SCHEME.match(url):
-        return url
     origin, path, folder = _parts_of(base)
+    if scheme := _SCHEME.match(url):
+        rest = url[scheme.end() :]
+        if not origin.startswith(scheme[0].lower()) or _TWO_SLASHES.match(rest):
+            return url
+        url = rest  # "https:x" on a page of https is "x"
+    first = url[:1]
     if first and first in "/\\":
         return origin.partition("//")[0] + url if url[1:2] in ("/", "\\") else origin + url
     if first == "?":
