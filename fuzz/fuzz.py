@@ -116,7 +116,7 @@ def guided(name: str, seconds: int, folder: str) -> None:
 
     with atheris.instrument_imports(include=["mayfly", "fastfeedparser", "protego"], enable_loader_override=False):
         for seed in TARGETS[name][1]:
-            one(name, seed)
+            TARGETS[name][0](seed)  # the first time it imports what it needs
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     limits = [f"-max_total_time={seconds}", "-max_len=20000", f"-rss_limit_mb={memory + GROWTH}", "-timeout=5"]
     kept = f"-artifact_prefix={HERE / 'found' / name}-"

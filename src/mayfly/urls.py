@@ -71,7 +71,7 @@ def absolute(url: str, base: str | None = None) -> str | None:
         parsed = can_ada.parse(url if base is None else _joined(url, base))
     except ValueError:
         return None
-    if parsed.protocol not in ("http:", "https:") or not parsed.hostname:
+    if parsed.protocol not in ("http:", "https:") or not parsed.hostname.strip("."):
         return None
     whole = f"{parsed.protocol}//{parsed.host}{parsed.pathname}{parsed.search}"
     return whole if len(whole) <= LONGEST else None
@@ -104,7 +104,7 @@ def _parts_of(base: str) -> tuple[str, str, str]:
 def _settled(parsed: can_ada.URL, sort_query: bool) -> str | None:
     """Clean until nothing changes: a decoded letter or an unwrapped address may show something to clean again."""
     for _ in range(_MOST_ROUNDS):
-        if parsed.protocol not in ("http:", "https:") or not parsed.hostname:
+        if parsed.protocol not in ("http:", "https:") or not parsed.hostname.strip("."):
             return None
         clean, again = _cleaned(parsed, sort_query)
         if not again:
@@ -128,7 +128,7 @@ def _cleaned(parsed: can_ada.URL, sort_query: bool) -> tuple[str, bool]:
         path, query = spelled
     if query:
         query = _clean_query(query, sort_query)
-    if host.endswith(".") and host != ".":
+    if host.endswith("."):
         host = host.rstrip(".")
         again = True
     url = f"{parsed.protocol}//{host}{path}{'?' + query if query else ''}"
