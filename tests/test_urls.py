@@ -54,7 +54,7 @@ def test_the_query_is_sorted_where_that_is_asked_for() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "mailto:a@example.com", "javascript:alert(1)", "data:text/html,x", "ftp://example.com/", "file:///etc/passwd",
+    ["", "mailto:a@example.com", "javascript:alert(1)", "data:text/html,x", "ftp://example.com/", "httpx://a.test/", "file:///etc/passwd",
      "http://./x", "https://..", "http://", "http:///",
      "http://exa mple.com/", "http://[::1/", "http://example.com:99999/", "/x", "//", "\x00",
      "http://example.com/" + "a" * LONGEST, "a" * 10_000_000],
