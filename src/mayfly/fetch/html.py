@@ -107,6 +107,8 @@ def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimit
     new = tuple.__new__  # half the time of Link(…)
     for node in tree.document.query_selector_all("a[href]"):
         href = node["href"]
+        if href[:1] == "#":
+            continue
         if origin and is_plain_path(href) and "/." not in href and "/amp/" not in href and len(href) <= _PLAIN_CHARS:
             url: str | None = origin + href
         else:
