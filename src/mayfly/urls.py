@@ -17,9 +17,9 @@ from publicsuffixlist import PublicSuffixList
 LONGEST = 2000  # characters; longer ones are generated, and no server promises to take them
 
 _TRACKING = {
-    "ito", "cmpid", "cmp", "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "igsh",
-    "igshid", "mc_cid", "mc_eid", "mkt_tok", "wt_mc", "wt_zmc", "xtor", "_ga", "_gl", "ref_src", "ref_url", "s_cid", "smid",
-    "spm", "__twitter_impression", "amp", "outputtype", "wprov", "guccounter", "phpsessid", "jsessionid", "cfid",
+    "ito", "cmpid", "cmp", "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid",
+    "igsh", "igshid", "mc_cid", "mc_eid", "mkt_tok", "wt_mc", "wt_zmc", "xtor", "_ga", "_gl", "ref_src", "ref_url", "s_cid",
+    "smid", "spm", "__twitter_impression", "amp", "outputtype", "wprov", "guccounter", "phpsessid", "jsessionid", "cfid",
     "cftoken", "sessionid", "session_id", "sid", "sess",
 }  # fmt: skip
 _TRACKING_PREFIXES = (
