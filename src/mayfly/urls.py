@@ -18,9 +18,9 @@ LONGEST = 2000  # characters; longer ones are generated, and no server promises 
 
 _TRACKING = {
     "ito", "cmpid", "cmp", "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid",
-    "igsh", "igshid", "mc_cid", "mc_eid", "mkt_tok", "wt_mc", "wt_zmc", "xtor", "_ga", "_gl", "ref_src", "ref_url", "s_cid",
-    "smid", "spm", "__twitter_impression", "amp", "outputtype", "wprov", "guccounter", "phpsessid", "jsessionid", "cfid",
-    "cftoken", "sessionid", "session_id", "sid", "sess",
+    "igsh", "igshid", "mc_cid", "mc_eid", "mkt_tok", "wt_mc", "wt_zmc", "xtor", "_ga", "_gl", "ref_src", "ref_url",
+    "s_cid", "smid", "spm", "__twitter_impression", "amp", "outputtype", "wprov", "guccounter", "phpsessid",
+    "jsessionid", "cfid", "cftoken", "sessionid", "session_id", "sid", "sess",
 }  # fmt: skip
 _TRACKING_PREFIXES = (
     "utm_", "mtm_", "matomo_", "pk_", "piwik_", "hsa_", "_hs", "at_campaign", "at_medium", "at_custom", "at_bbc", "ns_",
