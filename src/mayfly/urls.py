@@ -52,11 +52,8 @@ def canonical(url: str, base: str | None = None, sort_query: bool = False) -> st
     >>> canonical("../news?id=1", "https://example.com/a/b/c")
     'https://example.com/a/news?id=1'
     """
-    if len(url) > 2 * LONGEST:
-        return None
-    try:
-        parsed = can_ada.parse(url if base is None else _joined(url, base))
-    except ValueError:
+    parsed = _parsed(url, base)
+    if parsed is None:
         return None
     whole: str = parsed.href
     before, mark, query = whole.partition("?")
@@ -74,11 +71,8 @@ def absolute(url: str, base: str | None = None) -> str | None:
     >>> absolute("/a?utm_source=x#top", "https://example.com/b")
     'https://example.com/a?utm_source=x'
     """
-    if len(url) > 2 * LONGEST:
-        return None
-    try:
-        parsed = can_ada.parse(url if base is None else _joined(url, base))
-    except ValueError:
+    parsed = _parsed(url, base)
+    if parsed is None:
         return None
     href: str = parsed.href
     if _is_clean(href.partition("?")[0]) and "#" not in href:
@@ -87,6 +81,15 @@ def absolute(url: str, base: str | None = None) -> str | None:
         return None
     whole = f"{parsed.protocol}//{parsed.host}{parsed.pathname}{parsed.search}"
     return whole if len(whole) <= LONGEST else None
+
+
+def _parsed(url: str, base: str | None) -> can_ada.URL | None:
+    if len(url) > 2 * LONGEST:
+        return None
+    try:
+        return can_ada.parse(url if base is None else _joined(url, base))
+    except ValueError:
+        return None
 
 
 def _is_clean(url: str) -> bool:
