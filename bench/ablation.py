@@ -19,6 +19,7 @@ ARMS = [
     ("without the cap P/r", {"cap": False}, {}, {}),
     ("without the rhythm of the week", {}, {"rhythm": False}, {}),
     ("without the worth of places", {}, {"places": False}, {}),
+    ("crawls valued by all pages of a source", {}, {"firsts": False}, {}),
     ("without hope", {}, {"hope": 0.0}, {}),
     ("links shown by twins count nothing", {}, {"twin_share": 0.0}, {}),
     ("links shown by twins count fully", {}, {"twin_share": 1.0}, {}),

@@ -163,6 +163,16 @@ def test_what_a_source_shows_first_is_valued_apart_from_what_it_repeats() -> Non
     assert np.isclose(beliefs.found_profit[1], beliefs.page_profit[0] / 9, rtol=0.3)
 
 
+def test_firsts_may_be_left_out() -> None:
+    estimator = Bayes(firsts=False)
+    estimator.added(np.array([0, 0]))
+    estimator.exposed(0, 0, 1.0, 0.0, 0.0, first=True)
+    estimator.exposed(1, 0, 1.0, 0.0, 0.0, first=False)
+    estimator.counted(HOUR, credited(np.zeros(9, int), np.full(9, 600.0)))
+    beliefs = estimator.beliefs(HOUR)
+    assert (beliefs.found_profit == beliefs.page_profit).all()
+
+
 def test_a_source_that_repeats_is_judged_by_others_of_its_host_that_repeat() -> None:
     """Nothing was yet seen first on the second archive; the first one tells what to expect of it."""
     estimator = Bayes(hope=0.0, rhythm=False)

@@ -44,12 +44,14 @@ class Bayes:
         hope: float = 1.0,  # standard errors
         rhythm: bool = True,
         places: bool = True,
+        firsts: bool = True,  # False: a crawl is held to bring what all pages of the source are worth
     ) -> None:
         self._feedback = feedback
         self._profit_half_life = profit_half_life
         self._profit_trust = profit_trust
         self._hope = hope
         self._use_places = places
+        self._use_firsts = firsts
         self._links = Links(rate_half_life, rate_trust, twin_share, rhythm)
         self._hosts = 0
         self._by_source = Yields()
@@ -102,7 +104,7 @@ class Bayes:
         return Beliefs(
             link_rate=links.rates(),
             page_profit=self._profit,
-            found_profit=found_profit,
+            found_profit=found_profit if self._use_firsts else self._profit,
             profit_decay=self._decay_of[host],
             link_loss=links.losses(),
             rhythm=links.rhythm(now),
