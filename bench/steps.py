@@ -1,6 +1,6 @@
 """From the paper's rules to ours, one step at a time: share of the bound on worlds like the paper's.
 
-For docs/explanation/beyond-the-paper.md. usage: python bench/steps.py [SCALE] [SEEDS]
+For docs/explanation/model.md. usage: python bench/steps.py [SCALE] [SEEDS]
 """
 
 import os
