@@ -130,7 +130,8 @@ def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimit
         context = ""
         if most_context and left > size:
             parent = node.parent
-            if parent.tag not in _BLOCKS_END or parent.first_child != node or parent.last_child != node:
+            alone = node.prev is None and node.next is None
+            if not alone or parent.tag not in _BLOCKS_END:
                 context, cost = _context(parent, text, most_context, blocks)
                 left -= cost
         rel = node.getattr("rel")
