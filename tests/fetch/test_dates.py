@@ -162,4 +162,5 @@ def test_hostile_json_ld_costs_little(script: str) -> None:
 
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_any_script_and_meta_are_read(script: str, content: str) -> None:
-    page_dates(URL, NOW, json_ld=['{"datePublished":' + script], meta={"date": content}, times=[content])
+    found = page_dates(URL, NOW, json_ld=['{"datePublished":' + script], meta={"date": content}, times=[content])
+    assert all(0 < date.at <= NOW + 600 for date in found)

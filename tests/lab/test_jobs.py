@@ -1,5 +1,9 @@
 """Finished runs come back exactly, are never mistaken for others, and are not run again."""
 
+import os
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -87,3 +91,41 @@ def test_worlds_are_made_where_they_are_needed(tmp_path) -> None:
     shares = [figures["share"] for figures in Jobs(worlds, 2).map(wanted, figures_of)]
     alone = [report(replay(make_world(TINY, seed), Settings("bfs", 0.001, seed=7)))[0]["share"] for seed in (1, 2)]
     assert shares == alone
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path) -> None:
+    """They would wait for their next job for ever, and nobody would know of them."""
+    (tmp_path / "work.py").write_text(
+        "import os, time\n"
+        "from mayfly.lab import jobs\n"
+        "from mayfly.lab.replay import Settings\n"
+        "def world():\n"
+        "    open(f'{os.getpid()}.pid', 'w').close()\n"
+        "    time.sleep(60)\n"
+        "if __name__ == '__main__':\n"
+        "    jobs.Jobs([world], 2).map([jobs.Job(0, Settings('bfs', 1.0))] * 2, len)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "work.py"], cwd=tmp_path)
+    try:
+        workers = [int(file.stem) for file in eventually(lambda: list(tmp_path.glob("*.pid")), 2)]
+    finally:
+        parent.kill()
+        parent.wait()
+    gone = eventually(lambda: [pid for pid in workers if not is_alive(pid)], 2)
+    assert sorted(gone) == sorted(workers)
+
+
+def eventually(look, number: int) -> list:
+    """What `look` sees once there are so many, or after twenty seconds."""
+    until = time.monotonic() + 20
+    while len(seen := look()) < number and time.monotonic() < until:
+        time.sleep(0.05)
+    return seen
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

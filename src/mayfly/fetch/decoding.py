@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import brotli
 
-if sys.version_info >= (3, 14):  # pragma: no cover
+if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd

@@ -70,3 +70,6 @@ class ReadLimits:
     context_chars: int = 200
     text_chars: int = 200_000
     body_bytes: int = 10_000_000  # after decompression of a gzipped file
+
+
+READ_LIMITS = ReadLimits()

@@ -22,7 +22,7 @@ from w3lib.encoding import http_content_type_encoding
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
 from mayfly.fetch.dates import parse_date
-from mayfly.fetch.document import Document, Link, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, Link, ReadLimits
 from mayfly.fetch.gzipped import unzipped
 from mayfly.urls import canonical
 
@@ -53,7 +53,7 @@ def read_feed(
     *,
     content_type: str = "",
     now: Seconds,
-    limits: ReadLimits = ReadLimits(),  # noqa: B008 - frozen
+    limits: ReadLimits = READ_LIMITS,
 ) -> Document:
     """What the feed at `url` (canonical) shows; dates of entries are never in the future."""
     body, truncated = unzipped(body, limits.body_bytes)

@@ -17,7 +17,7 @@ from w3lib.encoding import to_unicode
 
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
-from mayfly.fetch.document import Document, Link, Looks, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, Link, Looks, ReadLimits
 from mayfly.fetch.head import (
     Head,
     canonical_of,
@@ -59,7 +59,7 @@ def read_html(
     *,
     content_type: str = "",
     now: Seconds,
-    limits: ReadLimits = ReadLimits(),  # noqa: B008 - frozen
+    limits: ReadLimits = READ_LIMITS,
     with_text: bool = False,
 ) -> Document:
     """What an HTML body found at `url` (canonical) shows; the main text only if asked for, as it costs most."""

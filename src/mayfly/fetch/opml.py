@@ -6,12 +6,12 @@ from io import BytesIO
 
 from lxml import etree
 
-from mayfly.fetch.document import Document, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, ReadLimits
 from mayfly.fetch.gzipped import unzipped
 from mayfly.urls import canonical
 
 
-def read_opml(body: bytes, url: str, *, limits: ReadLimits = ReadLimits()) -> Document:  # noqa: B008 - frozen
+def read_opml(body: bytes, url: str, *, limits: ReadLimits = READ_LIMITS) -> Document:
     """The feeds an OPML file names, each once, in its order; broken ones up to where they break and beyond."""
     body, truncated = unzipped(body, limits.body_bytes)
     feeds: dict[str, None] = {}

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
-from mayfly.fetch.document import Document, Kind, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, Kind, ReadLimits
 from mayfly.fetch.feeds import read_feed
 from mayfly.fetch.gzipped import unzipped
 from mayfly.fetch.html import read_html
@@ -55,7 +55,7 @@ def read(
     *,
     content_type: str = "",
     now: Seconds,
-    limits: ReadLimits = ReadLimits(),  # noqa: B008 - frozen
+    limits: ReadLimits = READ_LIMITS,
     with_text: bool = False,
 ) -> Document:
     """What a body found at `url` (canonical) is and shows; what goes wrong is said in `error`.

@@ -43,6 +43,4 @@ class Reason(StrEnum):
     CLIENT_ERROR = "client-error", False, "another status from 400 to 499"
     SERVER_ERROR = "server-error", True, "a status from 500 to 599"
     ODD_STATUS = "odd-status", True, "a status that makes no sense here, as 304 without having asked"
-    SOFT_404 = "soft-404", False, "a page that says it is not there, with status 200"
-    LOG_IN = "log-in", False, "a page that asks to log in"
     READER_DIED = "reader-died", False, "the process that read the body ended or took too long"

@@ -16,7 +16,7 @@ from lxml import etree
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
 from mayfly.fetch.dates import parse_date
-from mayfly.fetch.document import Document, Link, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, Link, ReadLimits
 from mayfly.fetch.gzipped import unzipped
 from mayfly.urls import canonical
 
@@ -39,7 +39,7 @@ def read_sitemap(
     *,
     content_type: str = "",
     now: Seconds,
-    limits: ReadLimits = ReadLimits(),  # noqa: B008 - frozen
+    limits: ReadLimits = READ_LIMITS,
 ) -> Document:
     """What the sitemap at `url` (canonical) lists: pages as links, in its order, and other sitemaps."""
     body, truncated = unzipped(body, limits.body_bytes)

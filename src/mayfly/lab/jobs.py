@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple, TypeAlias
 
 from mayfly.lab.replay import Run, Settings, replay
@@ -68,6 +70,16 @@ def _start_worker(worlds: list[World], cache: Path | None) -> None:
     global _worker
     _worker = worlds, Results(cache)
     _trace.cache_clear()
+    if parent_process() is not None:
+        Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for its next job for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _work(job: Job, view: View) -> Any:

@@ -83,6 +83,12 @@ class Server:
         return [f":80:{address}:{self.port}", f":443:{address}:{self.tls_port}"]
 
     @property
+    def connect_to_names(self) -> list[str]:
+        """The same for the hosts that are here alone, so that addresses in URLs mean what they say."""
+        ports = [("80", self.port), *([("443", self.tls_port)] if self._tls is not None else [])]
+        return [f"{host}:{port}:{self.addresses[0]}:{own}" for host in self.sites for port, own in ports]
+
+    @property
     def connections(self) -> int:
         """Connections accepted so far, whether anything was asked on them or not."""
         return self._desk.accepted
