@@ -10,8 +10,10 @@ MAY_IMPORT = {
     "core": {"core"},
     "lab": {"lab", "core", "errors"},
     "fetch": {"fetch", "core", "urls", "errors"},
+    "store": {"store", "core", "urls", "errors"},
+    "crawl": {"crawl", "fetch", "store", "core", "urls", "errors"},
     "testing": {"testing", "lab", "core", "urls", "errors"},
-    "cli": {"cli", "lab", "fetch", "testing", "core", "urls", "errors"},
+    "cli": {"cli", "crawl", "lab", "fetch", "store", "testing", "core", "urls", "errors"},
     "urls": {"errors"},
     "errors": set(),
 }

@@ -1,0 +1,361 @@
+"""What goes into a store and comes out of it: plain values, the same for every kind of database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from mayfly.core.model import FloatArray, IntArray, PageId, Seconds, SourceId
+
+SourceKind: TypeAlias = Literal["front", "category", "feed", "sitemap", "other"]
+SourceState: TypeAlias = Literal["active", "blocked", "retired"]
+Outcome: TypeAlias = Literal["waiting", "fetched", "old", "duplicate", "soft-404", "log-in", "failed", "dropped"]
+ClickKind: TypeAlias = Literal["click", "show"]
+
+
+# Sources
+
+
+class NewSource(NamedTuple):
+    """A source to watch from now on."""
+
+    url: str  # canonical
+    kind: SourceKind
+    found_on: str = ""  # the page, feed list or robots.txt that named it; empty: a person did
+    pinned: Seconds | None = None
+
+
+class Memory(NamedTuple):
+    """What to ask a source with, and what it answered last (`fetch.validators`)."""
+
+    etag: str = ""
+    last_modified: str = ""
+    body_hash: int | None = None
+    unmodified: int = 0
+    lie: bool = False
+
+
+class Estimate(NamedTuple):
+    """What is believed of a source and planned for it, as of the last plan."""
+
+    source: SourceId
+    link_rate: float  # λ, per second
+    page_profit: float  # P
+    profit_decay: float  # μ, per second
+    interval: Seconds | None  # None: not worth a crawl at the present price
+    worth: float  # what a crawl would be worth now
+    next_due: Seconds | None
+    note: str = ""  # "site-limited", "pinned", "dropped", …
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source as it is kept."""
+
+    id: SourceId
+    url: str
+    host: str
+    site: str
+    kind: SourceKind
+    state: SourceState
+    reason: str  # why it is blocked or retired, or demoted while active
+    pinned: Seconds | None  # crawl it at least so often, whatever it is worth
+    found_at: Seconds
+    found_on: str
+    crawls: int
+    last_crawl: Seconds | None
+    last_new: Seconds | None  # when a crawl last showed a new page
+    shown: int  # links at the last crawl
+    failures: int  # in a row
+    failure: str  # the last one's reason; empty after a success
+    unchanged: int  # crawls in a row that brought no other body
+    new_links: int  # so far
+    good_pages: int  # of the pages it was first to show: fetched and kept
+    dull_pages: int  # the same: old, duplicate, soft-404, log-in
+    memory: Memory
+    estimate: Estimate | None
+    revision: int  # grows with every edit by a person
+
+
+# What a crawl of a source brought
+
+
+class ShownLink(NamedTuple):
+    """A link that may lead to a page, as a source showed it."""
+
+    url: str  # canonical
+    site: str
+    anchor: str = ""
+    rank: int = 0
+    context: str = ""
+    published: Seconds | None = None
+    published_from: str = ""  # feed, sitemap; empty: not said
+    wanted: bool = True  # False: it was there before we looked, so it is remembered but not fetched
+
+
+@dataclass(frozen=True, slots=True)
+class Crawled:
+    """A source was fetched and read. `links` is all it shows now; None: the same as last time."""
+
+    source: SourceId
+    at: Seconds  # the end of the request
+    status: int
+    seconds: Seconds
+    wire_bytes: int
+    memory: Memory
+    links: Sequence[ShownLink] | None
+    note: str = ""  # "nothing-read" where a body shows no link at all, …
+    first: bool = False  # the baseline: nothing it shows tells of its rate
+
+
+class NewOnSource(NamedTuple):
+    """A page this crawl was the first to show."""
+
+    page: PageId
+    link: ShownLink
+
+
+class LandedCrawl(NamedTuple):
+    """What a crawl changed, now that it is kept."""
+
+    new: Sequence[NewOnSource]
+    known: Sequence[PageId]  # new on this source, shown by another before
+    stayed: int  # links of the last crawl that are still there
+    gone: int
+
+
+# What a fetch of a page brought
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A page was fetched. `outcome` is what it turned out to be; the store makes it `duplicate` if it has that body."""
+
+    page: PageId
+    at: Seconds
+    outcome: Outcome
+    status: int
+    seconds: Seconds
+    wire_bytes: int
+    final_url: str
+    canonical: str = ""
+    title: str = ""
+    language: str = ""
+    published: Seconds | None = None
+    published_from: str = ""
+    body_hash: int | None = None
+    text: str = ""
+    reason: str = ""
+    warc: str = ""  # "file:offset"
+    linked_hosts: Sequence[str] = ()  # other hosts it links
+
+
+class LandedFetch(NamedTuple):
+    """What became of a page."""
+
+    outcome: Outcome
+    duplicate_of: PageId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchFailure:
+    """A fetch brought nothing."""
+
+    kind: Literal["source", "page"]
+    id: int
+    at: Seconds
+    reason: str
+    detail: str = ""
+    status: int | None = None
+    retry_at: Seconds | None = None  # None: a page is given up
+
+
+Happened: TypeAlias = Crawled | Fetched | FetchFailure
+Landed: TypeAlias = LandedCrawl | LandedFetch | None
+
+
+# Pages
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as it is kept."""
+
+    id: PageId
+    url: str
+    host: str
+    site: str
+    source: SourceId  # the first to show it
+    source_url: str
+    anchor: str
+    context: str
+    rank: int
+    found_at: Seconds
+    published: Seconds | None
+    published_from: str  # feed, sitemap, json-ld, meta, time, url, gap (the middle of it)
+    fetched_at: Seconds | None
+    delay: Seconds | None  # published → fetched
+    outcome: Outcome
+    reason: str
+    status: int | None
+    final_url: str
+    canonical: str
+    title: str
+    language: str
+    text: str
+    body_hash: int | None
+    duplicate_of: PageId | None
+    warc: str
+    landed: int | None  # grows by one with each page that was settled: the cursor of `pages(after)`
+
+
+class WaitingPage(NamedTuple):
+    """A page that was found and not yet fetched, or is remembered for its clicks."""
+
+    page: PageId
+    url: str
+    site: str
+    sources: Sequence[SourceId]  # in the order they showed it
+    published: Seconds | None
+    found_at: Seconds
+    fetched_at: Seconds | None
+    rank: int
+    retry_at: Seconds | None
+
+
+# What happened, in order, to rebuild what is known
+
+
+class PastCrawl(NamedTuple):
+    at: Seconds
+    source: SourceId
+    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # page, site, published, rank
+    known: Sequence[PageId]
+    stayed: int
+    gone: int
+    first: bool
+
+
+class PastFetch(NamedTuple):
+    at: Seconds
+    page: PageId
+    kept: bool  # False: old, duplicate, …: counts for nothing
+
+
+class ClockStep(NamedTuple):
+    """The wall clock was set, or the machine slept."""
+
+    at: Seconds  # after the step
+    by: Seconds
+
+
+class Clicks(NamedTuple):
+    """Clicks by page and time. Parallel columns."""
+
+    page: IntArray
+    at: FloatArray  # the middle of the bin
+    number: FloatArray
+
+
+class PastClicks(NamedTuple):
+    at: Seconds  # when they were told
+    clicks: Clicks
+
+
+Past: TypeAlias = PastCrawl | PastFetch | ClockStep | PastClicks
+
+
+class ClickRow(NamedTuple):
+    """Of a click log."""
+
+    url: str  # canonical
+    at: Seconds
+    number: float = 1.0
+    kind: ClickKind = "click"
+    position: int = 0  # 0: not known
+
+
+class ClicksTaken(NamedTuple):
+    """What became of rows of a click log."""
+
+    known: int
+    unknown: int  # kept for a while, in case the page is found
+
+
+class LinkSpan(NamedTuple):
+    """A link as it stood on a source, for a trace."""
+
+    source: SourceId
+    page: PageId
+    added: Seconds
+    removed: Seconds | None
+    rank: int
+
+
+# Hosts and candidates
+
+
+class Host(NamedTuple):
+    """A host we were asked to watch."""
+
+    host: str
+    added_at: Seconds
+    found_at: Seconds | None  # when its sources were last looked for
+    failure: str  # why that found nothing
+
+
+class Candidate(NamedTuple):
+    """A link on a front page that may become a source, if it is still there in some days."""
+
+    url: str
+    first_seen: Seconds
+    last_seen: Seconds
+
+
+class Suggestion(NamedTuple):
+    """A host fetched pages link to, that we do not watch."""
+
+    host: str
+    pages: int  # that link it
+    sources: int  # whose pages do
+    last_seen: Seconds
+
+
+class KeptRobots(NamedTuple):
+    """A robots.txt, as fetched."""
+
+    origin: str
+    body: bytes | None  # None: all is allowed (4xx)
+    fetched_at: Seconds
+
+
+class Minute(NamedTuple):
+    """Requests of one minute."""
+
+    at: Seconds  # its beginning
+    crawls: int
+    pages: int
+    others: int  # robots.txt, redirects, the finder
+    failures: int
+    found: int
+    price: float | None
+
+
+class Complaint(NamedTuple):
+    """Something that is wrong with a home."""
+
+    what: str
+    where: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what is kept."""
+
+    history: Seconds = 30 * 86400.0  # crawls, links that are gone, clicks, minutes
+    text: Seconds = 365 * 86400.0  # main texts; titles and all else of a page stay
+    pages: Seconds = 730 * 86400.0  # pages themselves
+    seen: Seconds = 180 * 86400.0  # addresses no source has shown for so long
+    clicks_unknown: Seconds = 7 * 86400.0  # of pages never found

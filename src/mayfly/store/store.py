@@ -1,0 +1,152 @@
+"""The interface of a store. SQLite implements it here, PostgreSQL for a cluster; one battery of tests holds both.
+
+What came of a fetch is one transaction: the crawl of a source lands together with the pages it showed, so that a crash
+loses at most what was under way. A store decides what is *new*: an address no source had shown before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from mayfly.core.model import PageId, Seconds, SourceId
+from mayfly.store.records import (
+    Candidate,
+    ClickRow,
+    Clicks,
+    ClicksTaken,
+    ClockStep,
+    Complaint,
+    Estimate,
+    Happened,
+    Host,
+    KeptRobots,
+    Landed,
+    LinkSpan,
+    Minute,
+    NewSource,
+    Outcome,
+    Page,
+    Past,
+    Retention,
+    Source,
+    SourceState,
+    Suggestion,
+    WaitingPage,
+)
+
+
+class Store(Protocol):
+    """All that is known, on disk. An async context manager. Times are given, never asked for."""
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    # What happens
+
+    async def commit(self, happened: Happened) -> Landed:
+        """Keep what came of a fetch; returns when it is safe. Calls that come together share a transaction."""
+
+    async def clock_stepped(self, step: ClockStep) -> None: ...
+    async def note_minute(self, minute: Minute) -> None: ...
+
+    # Sources
+
+    async def sources(self, ids: Sequence[SourceId] | None = None) -> list[Source]:
+        """All of them (blocked and retired, too), or these, by number."""
+
+    async def source_at(self, url: str) -> Source | None: ...
+    async def edited(self, after: int) -> list[Source]:
+        """Sources added or edited by anyone since that revision, in order of revision."""
+
+    async def add_sources(self, at: Seconds, found: Sequence[NewSource]) -> list[SourceId]:
+        """Numbers of those that are new here. One that is known, blocked or retired stays as it is."""
+
+    async def edit_source(
+        self, source: SourceId, *, state: SourceState | None = None, reason: str | None = None
+    ) -> None: ...
+    async def pin(self, source: SourceId, every: Seconds | None) -> None: ...
+    async def save_estimates(self, estimates: Sequence[Estimate]) -> None: ...
+    async def shows(self, sources: Sequence[SourceId]) -> dict[SourceId, frozenset[int]]:
+        """Fingerprints of the addresses each of these showed at its last crawl."""
+
+    # Finding
+
+    async def hosts(self) -> list[Host]: ...
+    async def add_hosts(self, at: Seconds, hosts: Sequence[str]) -> None: ...
+    async def host_searched(self, host: str, at: Seconds, failure: str = "") -> None: ...
+    async def note_candidates(self, at: Seconds, host: str, urls: Sequence[str]) -> None:
+        """These stand on the host's front page now. Those that do not, and are no source, are forgotten in time."""
+
+    async def candidates(self, host: str) -> list[Candidate]: ...
+    async def suggestions(self, first: int) -> list[Suggestion]:
+        """Hosts that are not ours, most linked by fetched pages first."""
+
+    # Pages
+
+    async def unseen(self, urls: Sequence[str]) -> list[str]:
+        """Those no source has shown, in order."""
+
+    async def page_at(self, url: str) -> Page | None: ...
+    async def pages(
+        self,
+        after: int = 0,
+        first: int = 1000,
+        *,
+        host: str | None = None,
+        source: SourceId | None = None,
+        outcome: Outcome | None = None,
+    ) -> list[Page]:
+        """Settled pages in the order they were settled, from behind the cursor `after`."""
+
+    async def newest(self, first: int, **only: object) -> list[Page]:
+        """Settled pages, the newest first; the same filters as `pages`."""
+
+    async def search(self, words: str, first: int = 50) -> list[Page]:
+        """Kept pages whose title or text has these words, the newest first."""
+
+    async def drop(self, pages: Sequence[PageId], at: Seconds) -> None:
+        """These will not be fetched: what they are worth does not pay for it."""
+
+    # To rebuild what is known
+
+    async def waiting(self) -> list[WaitingPage]:
+        """Pages that were found and neither fetched nor given up, in the order they were found."""
+
+    def past(self, since: Seconds) -> AsyncIterator[Past]:
+        """What happened since then, in order."""
+
+    def links(self) -> AsyncIterator[LinkSpan]:
+        """All links kept, for a trace."""
+
+    async def crawl_gaps(self) -> dict[SourceId, Seconds]:
+        """The median time between two crawls of each source."""
+
+    # Clicks
+
+    async def add_clicks(self, at: Seconds, rows: Sequence[ClickRow], bin: Seconds = 1200.0) -> ClicksTaken: ...
+    async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
+        """Clicks of fetched pages, at or after their fetch, that came in behind the cursor; and the next cursor."""
+
+    async def clicks_told(self, at: Seconds, cursor: int) -> None:
+        """The crawler was told all up to the cursor."""
+
+    async def told(self) -> int:
+        """The cursor up to which the crawler was told."""
+
+    # Robots, settings, care
+
+    async def robots(self) -> list[KeptRobots]: ...
+    async def keep_robots(self, robots: KeptRobots) -> None: ...
+    async def minutes(self, since: Seconds) -> list[Minute]: ...
+    async def stats(self) -> dict[str, float]:
+        """Counts of all that is kept, and its size in bytes."""
+
+    async def prune(self, now: Seconds, retention: Retention) -> dict[str, int]:
+        """Forget what is older than it is kept; says how much of what."""
+
+    async def check(self) -> list[Complaint]:
+        """What is wrong with what is kept; repairs nothing."""
