@@ -1,0 +1,63 @@
+"""All settings of a crawl and their defaults: the same names in `mayfly.toml`, the environment and flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from mayfly.core.model import DAY, HOUR, MINUTE, PerSecond, Seconds
+
+Duration: TypeAlias = Seconds  # written as 90, 90s, 10m, 2h, 3d; told from plain numbers by this name
+
+
+def _is(default: Any, what: str) -> Any:
+    """A setting, with what `mayfly config` and `mayfly.toml` say of it."""
+    return field(default=default, metadata={"help": what})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a home is crawled. `not_` is written without its underscore."""
+
+    # Who we are
+    contact: str = _is("", "a mail address or page in the User-Agent where people reach you; needed for the real web")
+    # How much
+    budget: PerSecond = _is(2.0, "fetches per second, of all kinds together")
+    policy: str = _is("index", "what is fetched next: index, or one of the paper's (see mayfly lab)")
+    estimator: str = _is("bayes", "how rates and values are learned: bayes or paper")
+    replan: Duration = _is(30 * MINUTE, "how often the plan is made anew")
+    log_push: Duration = _is(HOUR, "how often clicks are taken in (the paper's L)")
+    bin: Duration = _is(20 * MINUTE, "clicks are kept by page and bins of this length (the paper's D)")
+    history: int = _is(7, "crawls the paper's estimator looks back on (T)")
+    probe: float = _is(0.02, "share of the fetches for the sources longest unseen")
+    seed: int = _is(0, "of what is drawn by lot")
+    record_every: Duration = _is(
+        0.0, "crawl every source at this interval, whatever it is worth; 0: as the policy says"
+    )
+    # How gently
+    host_delay: Duration = _is(5.0, "pause between two requests to a site, from the end of the last one")
+    address_delay: Duration = _is(0.25, "the same for an IP address, which many sites may share")
+    # What is found
+    older_than: Duration = _is(3 * DAY, "a link becomes a source when it is still on a front page after so long")
+    find_every: Duration = _is(DAY, "how often the sources of a host are looked for again")
+    only: tuple[str, ...] = _is((), "patterns of URLs (with *) that may be sources; none: all")
+    not_: tuple[str, ...] = _is((), "patterns of URLs (with *) that are never fetched")
+    most_sources: int = _is(200, "sources of one host, at most")
+    other_hosts: float = _is(0.2, "share of a feed's or sitemap's entries that may lead to other sites")
+    # What is kept
+    text: bool = _is(True, "keep the main text of pages")
+    warc: bool = _is(False, "keep raw answers as WARC")
+    keep_history: Duration = _is(30 * DAY, "how long crawls, links and clicks are kept")
+    keep_text: Duration = _is(365 * DAY, "how long texts are kept")
+    keep_pages: Duration = _is(730 * DAY, "how long pages are kept")
+    keep_warc: Duration = _is(90 * DAY, "how long WARC files are kept")
+    warc_gigabytes: float = _is(50.0, "all WARC files together, at most")
+    free_gigabytes: float = _is(1.0, "with less free space than this the crawl pauses")
+    # Limits
+    connections: int = _is(256, "requests under way at once, at most")
+    readers: int = _is(1, "processes that read pages")
+    fetch_seconds: Duration = _is(30.0, "one fetch, redirects and all, at most")
+    body_megabytes: float = _is(5.0, "a body, on the wire and decoded, at most")
+    # The network
+    allow_private_addresses: tuple[str, ...] = _is((), "private networks that may be connected to: 127.0.0.0/8")
+    connect_to: tuple[str, ...] = _is((), "HOST:PORT:HOST:PORT as in curl: connect to the second instead")
