@@ -1,4 +1,4 @@
-"""Writes commands.md from the commands' own help, and reasons.md. A test fails when they differ from the code.
+"""Writes commands.md from the commands' own help, settings.md and reasons.md; a test fails when the code says otherwise.
 
 usage: python docs/reference/generate.py
 """
@@ -9,6 +9,8 @@ import typer.main
 from typer.testing import CliRunner
 
 from mayfly.cli.app import app
+from mayfly.cli.home import GROUPS
+from mayfly.cli.layers import SETTINGS, shown
 from mayfly.fetch.reasons import Reason
 
 HEAD = "# Commands\n\nWritten by `docs/reference/generate.py` from `--help`; do not edit.\n\n"
@@ -32,6 +34,13 @@ request may well succeed later, and so is worth another try.
 """
 
 
+SETTINGS_HEAD = """# Settings
+
+Written by `docs/reference/generate.py` from `mayfly/crawl/settings.py`; do not edit.
+[How they are set](../how-to/settings.md).
+"""
+
+
 def commands_page() -> str:
     parts = [f"## mayfly {' '.join(words)}\n\n```\n{help_of(words)}\n```\n" for words in commands()]
     return HEAD + "\n".join(parts) + "\n" + TAIL
@@ -42,12 +51,26 @@ def reasons_page() -> str:
     return REASONS + "".join(rows)
 
 
+def settings_page() -> str:
+    parts = [SETTINGS_HEAD]
+    for setting in SETTINGS.values():
+        if setting.name in GROUPS:
+            parts.append(f"\n## {GROUPS[setting.name]}\n\n| setting | default | meaning |\n|---|---|---|\n")
+        parts.append(
+            f"| `{setting.name}` | {shown(setting, setting.default)} | {setting.help.replace('*', chr(92) + '*')} |\n"
+        )
+    return "".join(parts)
+
+
 def commands(group=None, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """The words of every command that does something."""
     found = []
     for name, inner in sorted((group or typer.main.get_command(app)).commands.items()):
         words = (*before, name)
-        found += commands(inner, words) if hasattr(inner, "commands") else [words]
+        if not hasattr(inner, "commands") or inner.invoke_without_command:
+            found.append(words)
+        if hasattr(inner, "commands"):
+            found += commands(inner, words)
     return found
 
 
@@ -56,7 +79,7 @@ def help_of(words: tuple[str, ...]) -> str:
     return "\n".join(line.rstrip() for line in shown.strip().splitlines())
 
 
-PAGES = {"commands.md": commands_page, "reasons.md": reasons_page}
+PAGES = {"commands.md": commands_page, "settings.md": settings_page, "reasons.md": reasons_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

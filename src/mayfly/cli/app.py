@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import mayfly
-from mayfly.cli import demo, experiments, inspect, lab, plan
+from mayfly.cli import config, demo, experiments, inspect, lab, plan, words
 from mayfly.errors import MayflyError
 
 app = typer.Typer(
@@ -23,9 +23,13 @@ app = typer.Typer(
 for experiment in (experiments.table, experiments.sweep, experiments.figures):
     lab.app.command()(experiment)
 app.add_typer(lab.app, name="lab")
-app.command(help=demo.demo.__doc__)(demo.demo)
-app.command(help=plan.plan.__doc__)(plan.plan)
-app.command(help=inspect.inspect.__doc__)(inspect.inspect)
+for command in (
+    demo.demo,
+    plan.plan,
+    inspect.inspect,
+    config.config,
+):
+    app.command(help=command.__doc__)(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -48,7 +52,7 @@ def main() -> None:
     try:
         app()
     except MayflyError as error:
-        typer.echo(f"mayfly: {error}", err=True)
+        words.say(f"mayfly: {error}", err=True)
         sys.exit(error.exit_status)
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain once more at exit.

@@ -37,12 +37,12 @@ def fetcher(allow_private: str | None, connect_to: list[str] | None, contact: st
     )
 
 
-def user_agent(contact: str | None) -> str:
+def user_agent(contact: str | None, where: str = "--contact") -> str:
     """Who we say we are.
 
     >>> user_agent("https://example.com/bot").split("/")[0]
     'mayfly'
     """
     if contact is not None and (not contact.isprintable() or not contact.isascii() or set(contact) & set("()\\")):
-        raise UsageError(f"--contact must be plain ASCII without brackets, as mail@example.com, not {contact!r}")
+        raise UsageError(f"{where} must be plain ASCII without brackets, as mail@example.com, not {contact!r}")
     return f"{AGENT}/{mayfly.__version__}" + (f" (+{contact})" if contact else "")

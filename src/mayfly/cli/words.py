@@ -1,13 +1,19 @@
-"""How people write durations, budgets and moments; and the bar they watch while they wait."""
+"""How people write and read durations, budgets and moments; and the bar they watch while they wait."""
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
 
+import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     Progress,
@@ -16,13 +22,17 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 
 from mayfly.core.model import PerSecond, Seconds
 from mayfly.errors import UsageError
 from mayfly.lab.trace import Trace
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_WRITTEN = (("d", 86400.0), ("h", 3600.0), ("m", 60.0))
+_READ = (("days", 86400.0, 2.0), ("h", 3600.0, 2.0), ("min", 60.0, 1.5))  # a unit is used from so many of it on
+_JOINERS = "\u200c\u200d"  # within letters and pictures
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # categories that show nothing, or change how the rest is shown
 
 
 def duration(text: str, name: str) -> Seconds:
@@ -34,7 +44,10 @@ def duration(text: str, name: str) -> Seconds:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text.strip())
     if not found:
         raise UsageError(f"{name} must be a duration such as 90, 90s, 10m, 2h or 3d, not '{text}'")
-    return float(found[1]) * _UNITS[found[2]]
+    seconds = float(found[1]) * _UNITS[found[2]]
+    if not math.isfinite(seconds):
+        raise UsageError(f"{name} is too long: '{text}'")
+    return seconds
 
 
 def positive_duration(text: str, name: str) -> Seconds:
@@ -85,9 +98,89 @@ def progress(label: str, total: float) -> Iterator[Callable[[float], None]]:
         yield lambda done: bar.advance(task, done)
 
 
+def written(seconds: Seconds) -> str:
+    """A duration as people write it, and `duration` reads it: the same number of seconds.
+
+    >>> written(1800.0), written(5.0), written(0.25), written(0.0)
+    ('30m', '5s', '0.25s', '0s')
+    """
+    for unit, length in _WRITTEN:
+        if seconds and seconds % length == 0:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{Decimal(repr(seconds)):f}s"
+
+
+def about(seconds: Seconds) -> str:
+    """A duration as people read it.
+
+    >>> about(200.0), about(5400.0), about(9000.0), about(0.4)
+    ('3 min', '90 min', '2.5 h', '0.4 s')
+    """
+    for unit, length, least in _READ:
+        if seconds >= least * length:
+            count = seconds / length
+            return (
+                f"{count:.1f}".removesuffix(".0") + f" {unit}"
+                if count < 10 and unit != "min"
+                else f"{count:.0f} {unit}"
+            )
+    return f"{seconds:.1f}".removesuffix(".0") + " s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def ago(at: Seconds | None, now: Seconds) -> str:
+    """When that was, or will be.
+
+    >>> ago(100.0, 280.0), ago(400.0, 280.0), ago(None, 0.0), ago(279.8, 280.0)
+    ('3 min ago', 'in 2 min', 'never', 'now')
+    """
+    if at is None:
+        return "never"
+    if abs(now - at) < 1.0:
+        return "now"
+    return f"{about(now - at)} ago" if at < now else f"in {about(at - now)}"
+
+
+def date(at: Seconds) -> str:
+    """A moment, in UTC.
+
+    >>> date(1731664800.0)
+    '2024-11-15 10:00 UTC'
+    """
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"second {at:.0f}"
+
+
+def plain(text: str) -> str:
+    """Text from elsewhere in one line that does nothing to a terminal: no control characters, no turning of direction.
+
+    >>> plain("one" + chr(27) + "[31mtwo" + chr(10) + "three" + chr(0x202E))
+    'one[31mtwo three'
+    """
+    if text.isprintable():
+        return text
+    return "".join(" " if letter.isspace() else letter for letter in text if letter.isspace() or _is_shown(letter))
+
+
+def _is_shown(letter: str) -> bool:
+    return letter in _JOINERS or unicodedata.category(letter) not in _HIDDEN
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print a line for people, whatever is in it."""
+    typer.echo(plain(text), err=err)
+
+
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people, as wide as it needs to be when not on a terminal."""
-    table = Table(*headings, box=None, pad_edge=False, header_style="bold")
+    """A table for people, as wide as it needs to be when not on a terminal. Nothing in a cell is markup."""
+    table = Table(
+        *(Column(heading, overflow="fold") for heading in headings), box=None, pad_edge=False, header_style="bold"
+    )
     for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+        table.add_row(*(plain(cell) for cell in row))
+    wide = sys.stdout.isatty()
+    console = Console(width=None if wide else 10_000, markup=False, emoji=False, highlight=False)
+    if not wide:
+        console.width = max(200, Measurement.get(console, console.options, table).maximum)
+    console.print(table)

@@ -1,0 +1,48 @@
+"""`mayfly config`: settings in force, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from mayfly.cli import home as homes
+from mayfly.cli import options, words
+from mayfly.cli.layers import SETTINGS, named, resolve, shown
+
+
+@homes.takes_settings()
+def config(
+    name: Annotated[str | None, typer.Argument(help="Print the value of this one alone.", metavar="NAME")] = None,
+    home: homes.Home = homes.DEFAULT,
+    as_json: options.Json = False,
+    *,
+    flags: Mapping[str, object],
+) -> None:
+    """Show every setting in force, its value and where it comes from: the file, the environment, a flag or the default.
+
+    Flags are those of `mayfly crawl`, to see what they would change.
+
+    Example: mayfly config host-delay
+    """
+    settings, origins = resolve(home, flags)
+    rows = {one.name: (one, getattr(settings, one.field), origins[one.name]) for one in SETTINGS.values()}
+    if name is not None:
+        setting, value, _ = rows[named(name, "config").name]
+        words.say(json.dumps(value) if as_json else shown(setting, value))
+    elif as_json:
+        told = {
+            key: {"value": value, "shown": shown(setting, value), "from": origin, "help": setting.help}
+            for key, (setting, value, origin) in rows.items()
+        }
+        typer.echo(json.dumps(told))
+    else:
+        words.print_table(
+            ("setting", "value", "from", ""),
+            [
+                (key, shown(setting, value) or "–", origin, setting.help)
+                for key, (setting, value, origin) in rows.items()
+            ],
+        )

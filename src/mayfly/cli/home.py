@@ -1,0 +1,206 @@
+"""The home of a crawl: the folder with its settings, database and raw answers, as every command finds it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mayfly.cli import words
+from mayfly.cli.layers import FILE, SETTINGS, Origin, Setting, read_file, resolve, shown
+from mayfly.cli.network import user_agent
+from mayfly.crawl.settings import Settings
+from mayfly.errors import RunError, UsageError
+
+DEFAULT = Path("mayfly-home")
+Home = Annotated[
+    Path, typer.Option("--home", envvar="MAYFLY_HOME", help="Folder of the crawl: settings, database, raw answers.")
+]
+
+GROUPS = {  # the headings of `crawl.settings`, by the setting that follows
+    "contact": "Who we are",
+    "budget": "How much",
+    "host-delay": "How gently",
+    "older-than": "What is found",
+    "text": "What is kept",
+    "connections": "Limits",
+    "allow-private-addresses": "The network",
+}
+_CONTACT_LINE = re.compile(r"^#?[ \t]*contact[ \t]*=.*$", re.MULTILINE)
+_METAVARS = {"Duration": "DURATION", "int": "NUMBER", "float": "NUMBER", "PerSecond": "NUMBER", "str": "TEXT"}
+
+
+def takes_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command a flag for each of these settings (all, if none is named), in place of its parameter `flags`.
+
+    The command is called with `flags`: what was given, by name, for `resolve` or `ready`.
+    """
+
+    def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+        chosen = [SETTINGS[name] for name in names or SETTINGS]
+        options = [
+            inspect.Parameter(one.field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_option(one))
+            for one in chosen
+        ]
+        signature = inspect.signature(command, eval_str=True)
+        own = [one for one in signature.parameters.values() if one.name != "flags"]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> Any:
+            return command(flags={one.name: given.pop(one.field) for one in chosen}, **given)
+
+        own = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+        run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in [*own, *options]}
+        return run
+
+    return with_flags
+
+
+def _option(setting: Setting) -> Any:
+    name, said = f"--{setting.name}", _help(setting)
+    if setting.kind == "bool":
+        return Annotated[bool | None, typer.Option(f"{name}/--no-{setting.name}", help=said, show_default=False)]
+    if setting.kind == "tuple[str, ...]":
+        return Annotated[list[str] | None, typer.Option(name, help=f"{said} May be repeated.", show_default=False)]
+    return Annotated[str | None, typer.Option(name, help=said, metavar=_METAVARS[setting.kind])]
+
+
+def _help(setting: Setting) -> str:
+    default = shown(setting, setting.default)
+    return f"{setting.help[0].upper()}{setting.help[1:]}." + (f" Default: {default}." if default else "")
+
+
+def existing(home: Path) -> Path:
+    """The home, if there is one."""
+    if not home.is_dir():
+        what = "is no folder" if home.exists() else "is not there"
+        raise UsageError(f"the home {home} {what}; `mayfly find HOST…` makes one, --home names another")
+    return home
+
+
+def prepare(home: Path) -> None:
+    """Make the folder, and a `mayfly.toml` with every setting commented out, where they are not there yet."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if not (home / FILE).exists():
+            _write(home / FILE, template(), over=False)
+    except FileExistsError:
+        raise UsageError(f"the home {home} is no folder; --home names another") from None
+    except OSError as error:
+        raise RunError(f"the home {home} cannot be made: {error.strerror}") from None
+
+
+def ready(home: Path, flags: Mapping[str, object]) -> tuple[Settings, dict[str, Origin]]:
+    """For commands that go out to the web: a home that is there, its settings, and a contact if one is needed."""
+    prepare(home)
+    settings, origins = resolve(home, flags)
+    if not _may_go(settings) and sys.stdin.isatty() and sys.stderr.isatty():
+        keep_contact(home, _ask_contact())
+        settings, origins = resolve(home, flags)
+    require_contact(settings)
+    return settings, origins
+
+
+def require_contact(settings: Settings) -> None:
+    """Refuse to go out to the real web without a contact."""
+    if not _may_go(settings):
+        raise UsageError(
+            "contact is not set: whoever runs the sites must be able to reach you; give --contact with a mail address "
+            f"or page, or write it in {FILE}"
+        )
+
+
+def _may_go(settings: Settings) -> bool:
+    return bool(settings.contact or settings.connect_to or settings.allow_private_addresses)
+
+
+def _ask_contact() -> str:
+    typer.echo("Sites see who fetches their pages. How can they reach you?", err=True)
+    while True:
+        answer = str(typer.prompt("A mail address or page", err=True)).strip()
+        try:
+            user_agent(answer, "A contact")
+        except UsageError as error:
+            words.say(f"{error}.", err=True)
+        else:
+            return answer
+
+
+def keep_contact(home: Path, contact: str) -> None:
+    """Write the contact into `mayfly.toml`, and leave all else there as it is."""
+    path = home / FILE
+    text = path.read_text(encoding="utf-8") if path.exists() else template()
+    line = f"contact = {json.dumps(contact)}"
+    text, found = _CONTACT_LINE.subn(lambda _: line, text, count=1)
+    if not found:
+        text = text + ("" if text.endswith("\n") or not text else "\n") + line + "\n"
+    try:
+        _write(path, text, over=True)
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror}") from None
+    if read_file(home).get("contact") != contact:
+        raise RunError(f"{path}: the contact could not be put in; write {line} there")
+
+
+def template() -> str:
+    """A `mayfly.toml` that says what may be set, and sets nothing."""
+    lines = [
+        "# Settings of this home. Take the # from a line to change it; `mayfly config` shows what is in force.",
+        "# The same names may be set in the environment (MAYFLY_HOST_DELAY=5s) and as flags (--host-delay 5s), which",
+        "# go before this file. Durations are written 90, 90s, 10m, 2h or 3d.",
+    ]
+    for setting in SETTINGS.values():
+        if setting.name in GROUPS:
+            lines += ["", "", f"## {GROUPS[setting.name]}"]
+        lines += ["", f"# {setting.help}", f"# {setting.name} = {as_toml(setting)}"]
+    return "\n".join(lines) + "\n"
+
+
+def as_toml(setting: Setting) -> str:
+    """The default, as it stands in the file."""
+    match setting.default:
+        case bool():
+            return "true" if setting.default else "false"
+        case tuple():
+            return json.dumps(list(setting.default))
+        case float() if setting.kind == "Duration":
+            return json.dumps(words.written(setting.default))
+        case str():
+            return json.dumps(setting.default)
+        case _:
+            return str(setting.default)
+
+
+def _write(path: Path, text: str, over: bool) -> None:
+    """All of a file or nothing; over another only if that is meant."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if over:
+            draft.replace(path)
+        else:
+            _put_if_new(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _put_if_new(draft: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass  # someone else was quicker
+    except OSError:  # no links on this disk
+        if not path.exists():
+            draft.replace(path)
