@@ -1,0 +1,113 @@
+"""A connection to the SQLite file of a home: how it is opened, and what its errors mean to a person."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+
+from mayfly.core.model import Seconds
+from mayfly.errors import RunError
+from mayfly.store.schema import MIGRATIONS, check_version, migrate
+
+BUSY_SECONDS: Seconds = 10.0
+_CACHE_KIB = 64 * 1024
+_CHECKPOINT_PAGES = 4000  # of 4 KiB; each checkpoint waits for the disk
+_LARGEST_IDLE_WAL = 64 << 20  # bytes
+
+# After these the whole transaction is undone, whatever part of it failed.
+FATAL = (
+    apsw.BusyError, apsw.CantOpenError, apsw.CorruptError, apsw.FullError, apsw.InterruptError, apsw.IOError,
+    apsw.LockedError, apsw.NoMemError, apsw.NotADBError, apsw.ProtocolError, apsw.ReadOnlyError,
+)  # fmt: skip
+
+
+class Database(apsw.Connection):
+    """A connection, with what every user of it needs to know."""
+
+    path: Path
+    seed: int  # of fingerprints
+
+
+def connect(path: Path, *, read_only: bool = False, migrations: Sequence[str] = MIGRATIONS) -> Database:
+    """Open the file, make it or bring it up to date if need be; a `RunError` says why that cannot be."""
+    if read_only and not path.exists():
+        raise RunError(f"there is no {path}: has anything been crawled in this home?")
+    try:
+        return _opened(path, read_only, migrations)
+    except apsw.CantOpenError as error:
+        if not read_only or not path.exists() or _wal(path).exists():
+            raise explained(error, path) from error
+    except apsw.Error as error:
+        raise explained(error, path) from error
+    try:  # nobody writes, and we may not make the files SQLite shares with writers
+        return _opened(path, read_only, migrations, "?immutable=1")
+    except apsw.Error as error:
+        raise explained(error, path) from error
+
+
+def explained(error: BaseException, path: Path) -> RunError:
+    """One sentence: which file, and what to do."""
+    match error:
+        case apsw.FullError():
+            what = "the disk is full: free some space, and it goes on"
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            what = "it may not be written: check the rights of the file and its folder"
+        case apsw.CantOpenError():
+            what = "it cannot be opened: check that its folder exists and may be written"
+        case apsw.NotADBError() | apsw.FormatError():
+            what = "it is not an SQLite database: move it away, or name another --home"
+        case apsw.CorruptError():
+            what = "it is damaged: stop Mayfly, see `mayfly doctor`, and go back to a copy"
+        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
+            what = "another process has kept it locked for too long: see who has it open"
+        case apsw.IOError():
+            what = "the disk does not do as it is told: check that it is not full or broken"
+        case apsw.NoMemError() | MemoryError():
+            what = "there is not enough memory"
+        case _:
+            what = "that failed"
+    return RunError(f"{path}: {what} ({error})")
+
+
+def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "") -> Database:
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    database = Database(path.absolute().as_uri() + how, flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=256)
+    try:
+        _set_up(database, read_only)
+        if read_only:
+            check_version(database, path, migrations)
+        else:
+            migrate(database, path, migrations)
+        database.path = path
+        database.seed = int(database.execute("SELECT value FROM meta WHERE name = 'seed'").get)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _set_up(database: Database, read_only: bool) -> None:
+    database.set_busy_handler(_wait_a_little)
+    database.pragma("cache_size", -_CACHE_KIB)
+    database.pragma("mmap_size", 0)
+    database.pragma("foreign_keys", False)
+    if read_only:
+        return
+    database.pragma("auto_vacuum", "INCREMENTAL")  # heeded while the file is empty
+    database.pragma("journal_mode", "WAL")
+    database.pragma("synchronous", "NORMAL")
+    database.pragma("journal_size_limit", _LARGEST_IDLE_WAL)
+    database.wal_autocheckpoint(_CHECKPOINT_PAGES)
+
+
+def _wait_a_little(times: int) -> bool:
+    """Ask again every 2 ms. SQLite's own way waits up to 100 ms, and who writes all the time never lets it in."""
+    time.sleep(0.002)
+    return times * 0.002 < BUSY_SECONDS
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")

@@ -1,0 +1,223 @@
+"""The store of one machine: a file of SQLite. All work is done in `tables/`, in one thread (`sqlite_thread.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mayfly.core.model import PageId, Seconds, SourceId
+from mayfly.store.connection import Database
+from mayfly.store.records import (
+    Candidate,
+    ClickRow,
+    Clicks,
+    ClicksTaken,
+    ClockStep,
+    Complaint,
+    Crawled,
+    Estimate,
+    Fetched,
+    Happened,
+    Host,
+    KeptRobots,
+    Landed,
+    LinkSpan,
+    Minute,
+    NewSource,
+    Outcome,
+    Page,
+    Past,
+    Retention,
+    Source,
+    SourceState,
+    Suggestion,
+    WaitingPage,
+)
+from mayfly.store.sqlite_thread import SqliteThread
+from mayfly.store.tables import clicks, crawls, fetches, finding, pages, past, seen, sources
+
+_ESTIMATES = 5000  # written at once, so that nobody waits long
+
+
+class SqliteStore:
+    """Implements `store.Store`."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._thread = SqliteThread(path, read_only=read_only)
+        self._read, self._write = self._thread.read, self._thread.write
+
+    async def __aenter__(self) -> Self:
+        await self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._thread.stop()
+
+    # What happens
+
+    async def commit(self, happened: Happened) -> Landed:
+        return await self._write(lambda database: _land(database, happened))
+
+    async def clock_stepped(self, step: ClockStep) -> None:
+        await self._write(lambda database: past.step(database, step))
+
+    async def note_minute(self, minute: Minute) -> None:
+        await self._write(lambda database: finding.note_minute(database, minute))
+
+    # Sources
+
+    async def sources(self, ids: Sequence[SourceId] | None = None) -> list[Source]:
+        if ids is None:
+            return await self._read(sources.all_of)
+        return await self._read(lambda database: sources.some(database, ids))
+
+    async def source_at(self, url: str) -> Source | None:
+        return await self._read(lambda database: sources.at_url(database, url))
+
+    async def edited(self, after: int) -> list[Source]:
+        return await self._read(lambda database: sources.edited(database, after))
+
+    async def add_sources(self, at: Seconds, found: Sequence[NewSource]) -> list[SourceId]:
+        return await self._write(lambda database: sources.add(database, at, found))
+
+    async def edit_source(
+        self, source: SourceId, *, state: SourceState | None = None, reason: str | None = None
+    ) -> None:
+        await self._write(lambda database: sources.edit(database, source, state, reason))
+
+    async def pin(self, source: SourceId, every: Seconds | None) -> None:
+        await self._write(lambda database: sources.pin(database, source, every))
+
+    async def save_estimates(self, estimates: Sequence[Estimate]) -> None:
+        for low in range(0, len(estimates), _ESTIMATES):
+            some = estimates[low : low + _ESTIMATES]
+            await self._write(partial(sources.save_estimates, estimates=some))
+
+    async def shows(self, sources: Sequence[SourceId]) -> dict[SourceId, frozenset[int]]:
+        return await self._read(lambda database: seen.shows(database, sources))
+
+    # Finding
+
+    async def hosts(self) -> list[Host]:
+        return await self._read(finding.hosts)
+
+    async def add_hosts(self, at: Seconds, hosts: Sequence[str]) -> None:
+        await self._write(lambda database: finding.add_hosts(database, at, hosts))
+
+    async def host_searched(self, host: str, at: Seconds, failure: str = "") -> None:
+        await self._write(lambda database: finding.host_searched(database, host, at, failure))
+
+    async def note_candidates(self, at: Seconds, host: str, urls: Sequence[str]) -> None:
+        await self._write(lambda database: finding.note_candidates(database, at, host, urls))
+
+    async def candidates(self, host: str) -> list[Candidate]:
+        return await self._read(lambda database: finding.candidates(database, host))
+
+    async def suggestions(self, first: int) -> list[Suggestion]:
+        return await self._read(lambda database: finding.suggestions(database, first))
+
+    # Pages
+
+    async def unseen(self, urls: Sequence[str]) -> list[str]:
+        return await self._read(lambda database: seen.unseen(database, urls))
+
+    async def page_at(self, url: str) -> Page | None:
+        return await self._read(lambda database: pages.at_url(database, url))
+
+    async def pages(
+        self,
+        after: int = 0,
+        first: int = 1000,
+        *,
+        host: str | None = None,
+        source: SourceId | None = None,
+        outcome: Outcome | None = None,
+    ) -> list[Page]:
+        return await self._read(
+            lambda database: pages.settled(database, first, after=after, host=host, source=source, outcome=outcome)
+        )
+
+    async def newest(self, first: int, **only: Any) -> list[Page]:
+        return await self._read(lambda database: pages.settled(database, first, order="DESC", **only))
+
+    async def search(self, words: str, first: int = 50) -> list[Page]:
+        return await self._read(lambda database: pages.search(database, words, first))
+
+    async def drop(self, pages: Sequence[PageId], at: Seconds) -> None:
+        await self._write(lambda database: fetches.drop(database, pages, at))
+
+    # To rebuild what is known
+
+    async def waiting(self) -> list[WaitingPage]:
+        return await self._read(past.waiting)
+
+    async def past(self, since: Seconds) -> AsyncIterator[Past]:
+        span = await self._read(lambda database: past.span_since(database, since))
+        while span.behind < span.upto:
+            told, span = await self._read(partial(past.chunk, span=span))
+            for each in told:
+                yield each
+
+    async def links(self) -> AsyncIterator[LinkSpan]:
+        behind: tuple[int, int] | None = (0, 0)
+        while behind is not None:
+            some, behind = await self._read(partial(past.links, behind=behind))
+            for link in some:
+                yield link
+
+    async def crawl_gaps(self) -> dict[SourceId, Seconds]:
+        return await self._read(past.crawl_gaps)
+
+    # Clicks
+
+    async def add_clicks(self, at: Seconds, rows: Sequence[ClickRow], bin: Seconds = 1200.0) -> ClicksTaken:
+        told = await asyncio.to_thread(clicks.binned, rows, bin)
+        return await self._write(lambda database: clicks.add(database, told))
+
+    async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
+        return await self._read(lambda database: clicks.since(database, cursor))
+
+    async def clicks_told(self, at: Seconds, cursor: int) -> None:
+        await self._write(lambda database: clicks.tell(database, at, cursor))
+
+    async def told(self) -> int:
+        return await self._read(clicks.told)
+
+    # Robots, settings, care
+
+    async def robots(self) -> list[KeptRobots]:
+        return await self._read(finding.robots)
+
+    async def keep_robots(self, robots: KeptRobots) -> None:
+        await self._write(lambda database: finding.keep_robots(database, robots))
+
+    async def minutes(self, since: Seconds) -> list[Minute]:
+        return await self._read(lambda database: finding.minutes(database, since))
+
+    async def stats(self) -> dict[str, float]:
+        raise NotImplementedError
+
+    async def prune(self, now: Seconds, retention: Retention) -> dict[str, int]:
+        raise NotImplementedError
+
+    async def check(self) -> list[Complaint]:
+        raise NotImplementedError
+
+
+def _land(database: Database, happened: Happened) -> Landed:
+    match happened:
+        case Crawled():
+            return crawls.land_crawl(database, happened)
+        case Fetched():
+            return fetches.land_fetch(database, happened)
+    if happened.kind == "source":
+        crawls.land_failure(database, happened)
+    else:
+        fetches.land_failure(database, happened)
+    return None

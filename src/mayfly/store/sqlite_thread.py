@@ -1,0 +1,203 @@
+"""The one thread that talks to SQLite, and how the event loop talks to it.
+
+Reads run one by one. Writes that wait together share a transaction, for a commit costs more than what it holds; each
+has a savepoint of its own, so that one that fails takes no other with it. Nobody hears of a write that is not safe yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import apsw
+
+from mayfly.core.model import Seconds
+from mayfly.errors import RunError
+from mayfly.store.connection import FATAL, Database, connect, explained
+from mayfly.store.schema import MIGRATIONS
+
+_T = TypeVar("_T")
+_MOST_TOGETHER = 256
+_LONGEST: Seconds = 0.02  # of a transaction, before what waits is left to the next one
+_PATIENCE: Seconds = 60.0  # with other processes that write
+_BUSY = (apsw.BusyError, apsw.ProtocolError)
+
+
+class _Job(NamedTuple):
+    writes: bool
+    work: Callable[[Database], Any]
+    future: asyncio.Future[Any]
+
+
+class _Done(NamedTuple):
+    future: asyncio.Future[Any]
+    result: Any
+    error: BaseException | None = None
+
+
+class SqliteThread:
+    """A database that is read and written from an event loop without stopping it."""
+
+    def __init__(self, path: Path, *, read_only: bool = False, migrations: Sequence[str] = MIGRATIONS) -> None:
+        self.path = path
+        self._read_only = read_only
+        self._migrations = migrations
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._ahead: deque[_Job | None] = deque()  # taken from the queue too early
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._database: Database
+
+    async def start(self) -> None:
+        """Open the database; a `RunError` says why that cannot be."""
+        self._loop = asyncio.get_running_loop()
+        opened: asyncio.Future[None] = self._loop.create_future()
+        # A daemon: a program that dies without closing the store must not wait for it.
+        self._thread = threading.Thread(target=self._run, args=(opened,), name="mayfly-store", daemon=True)
+        self._thread.start()
+        try:
+            await opened
+        except BaseException:
+            self._thread = None
+            raise
+
+    async def stop(self) -> None:
+        """Finish what was asked for, and close the database."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            await asyncio.to_thread(thread.join)
+
+    async def read(self, work: Callable[[Database], _T]) -> _T:
+        """What `work` finds."""
+        return await self._ask(False, work)
+
+    async def write(self, work: Callable[[Database], _T]) -> _T:
+        """What `work` returns, once what it wrote is safe. It may run twice: it must change the database only."""
+        if self._read_only:
+            raise RunError(f"{self.path} is open for reading only")
+        return await self._ask(True, work)
+
+    def _ask(self, writes: bool, work: Callable[[Database], _T]) -> asyncio.Future[_T]:
+        if self._thread is None:
+            raise RuntimeError(f"{self.path} is not open")
+        future: asyncio.Future[_T] = self._loop.create_future()
+        self._queue.put(_Job(writes, work, future))
+        return future
+
+    # In the thread
+
+    def _run(self, opened: asyncio.Future[None]) -> None:
+        try:
+            self._database = connect(self.path, read_only=self._read_only, migrations=self._migrations)
+        except BaseException as error:
+            return self._deliver([_Done(opened, None, error)])
+        self._deliver([_Done(opened, None)])
+        try:
+            while (job := self._next()) is not None:
+                self._deliver(self._write(self._together(job)) if job.writes else [self._read(job)])
+        finally:
+            self._database.close()
+
+    def _next(self) -> _Job | None:
+        return self._ahead.popleft() if self._ahead else self._queue.get()
+
+    def _together(self, first: _Job) -> list[_Job]:
+        """The writes that wait, up to the next read."""
+        jobs = [first]
+        while len(jobs) < _MOST_TOGETHER:
+            if not self._ahead:
+                try:
+                    self._ahead.append(self._queue.get_nowait())
+                except queue.Empty:
+                    break
+            job = self._ahead[0]
+            if job is None or not job.writes:
+                break
+            jobs.append(job)
+            self._ahead.popleft()
+        return jobs
+
+    def _read(self, job: _Job) -> _Done:
+        try:
+            return _Done(job.future, self._patiently(lambda: job.work(self._database)))
+        except FATAL as error:
+            return _Done(job.future, None, self._told(error))
+        except BaseException as error:
+            return _Done(job.future, None, error)
+
+    def _write(self, jobs: list[_Job]) -> list[_Done]:
+        try:
+            done = self._patiently(lambda: self._transaction(jobs))
+        except FATAL as error:
+            return [_Done(job.future, None, self._told(error)) for job in jobs]
+        except BaseException as error:
+            return [_Done(job.future, None, error) for job in jobs]
+        self._ahead.extendleft(reversed(jobs[len(done) :]))
+        return done
+
+    def _transaction(self, jobs: list[_Job]) -> list[_Done]:
+        """Run as many of the jobs as there is time for."""
+        database, done = self._database, []
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            end = time.monotonic() + _LONGEST
+            for job in jobs:
+                done.append(self._in_savepoint(job))
+                if time.monotonic() > end:
+                    break
+            database.execute("COMMIT")
+        except BaseException:
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            raise
+        return done
+
+    def _in_savepoint(self, job: _Job) -> _Done:
+        self._database.execute("SAVEPOINT one")
+        try:
+            result = job.work(self._database)
+        except FATAL:
+            raise
+        except Exception as error:
+            self._database.execute("ROLLBACK TO one; RELEASE one")
+            return _Done(job.future, None, error)
+        self._database.execute("RELEASE one")
+        return _Done(job.future, result)
+
+    def _patiently(self, work: Callable[[], _T]) -> _T:
+        """Try again while other processes are in the way."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return work()
+            except _BUSY:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+
+    def _told(self, error: BaseException) -> RunError:
+        told = explained(error, self.path)
+        told.__cause__ = error
+        return told
+
+    def _deliver(self, done: list[_Done]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(_resolve, done)
+
+
+def _resolve(done: list[_Done]) -> None:
+    for future, result, error in done:
+        if future.done():  # cancelled
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

@@ -1,0 +1,109 @@
+"""What people clicked and were shown, by page and span of time. Who they were is never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import apsw
+import numpy as np
+
+from mayfly.core.model import PageId, Seconds
+from mayfly.store.connection import Database
+from mayfly.store.records import ClickRow, Clicks, ClicksTaken
+from mayfly.store.tables import seen
+
+_Key: TypeAlias = tuple[str, float, str, int]  # url, beginning of the bin, kind, position
+_MOST_ROWS = 500_000  # told at once
+_CHUNK = 50_000
+_INTO_CLICKS = "INSERT INTO clicks (page, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?)"
+_INTO_UNKNOWN = "INSERT INTO clicks_unknown (hash, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+class Binned(NamedTuple):
+    """Rows of a log, added up."""
+
+    counts: dict[_Key, float]
+    rows: dict[str, int]  # how many there were, by URL
+    width: Seconds
+
+
+def binned(rows: Iterable[ClickRow], width: Seconds) -> Binned:
+    """Add up what falls into one span of time. Needs no database, so no lock is held meanwhile."""
+    counts: dict[_Key, float] = {}
+    number_of: dict[str, int] = {}
+    for url, at, number, kind, position in rows:
+        key = url, at // width * width, kind, position
+        counts[key] = counts.get(key, 0.0) + number
+        number_of[url] = number_of.get(url, 0) + 1
+    return Binned(counts, number_of, width)
+
+
+def add(database: Database, told: Binned) -> ClicksTaken:
+    """Keep them: with their page, or by fingerprint until it is found."""
+    urls = list(told.rows)
+    hashes = seen.fingerprints(database, urls)
+    pages = seen.pages_of(database, hashes)
+    hash_of = dict(zip(urls, hashes.tolist(), strict=True))
+    page_of = {url: page for url, number in hash_of.items() if (page := pages.get(number))}
+    known, unknown = [], []
+    width = told.width
+    for (url, bin, kind, position), count in told.counts.items():
+        page = page_of.get(url)
+        if page is None:
+            unknown.append((hash_of[url], bin, width, kind, position, count))
+        else:
+            known.append((page, bin, width, kind, position, count))
+    database.executemany(_INTO_CLICKS, known)
+    database.executemany(_INTO_UNKNOWN, unknown)
+    taken = sum(number for url, number in told.rows.items() if url in page_of)
+    return ClicksTaken(taken, sum(told.rows.values()) - taken)
+
+
+def found(database: Database, pages: Mapping[int, PageId]) -> None:
+    """Move what waited for these pages (by fingerprint) to them."""
+    asked = apsw.carray(np.fromiter(pages, np.int64, len(pages)))
+    rows: Sequence[Any] = database.execute(
+        "SELECT id, hash, bin, width, kind, position, unknown.count FROM carray(?) AS asked"
+        " CROSS JOIN clicks_unknown AS unknown ON hash = asked.value ORDER BY id",
+        (asked,),
+    ).fetchall()
+    if rows:
+        database.executemany(_INTO_CLICKS, [(pages[row[1]], *row[2:]) for row in rows])
+        database.executemany("DELETE FROM clicks_unknown WHERE id = ?", [(row[0],) for row in rows])
+
+
+def since(database: Database, cursor: int) -> tuple[Clicks, int]:
+    """Clicks of fetched pages behind the cursor, and the next cursor; half a million rows at most."""
+    first, last = database.execute("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM clicks").get
+    behind = max(cursor, first - 1)
+    upto = max(behind, min(last, behind + _MOST_ROWS))
+    return between(database, behind, upto), upto
+
+
+def between(database: Database, behind: int, upto: int, seq: int | None = None) -> Clicks:
+    """Those behind one cursor up to another, of pages that were settled before `seq`."""
+    parts = [np.empty((0, 3))]
+    for low in range(behind, upto, _CHUNK):
+        rows = database.execute(
+            "SELECT page, bin + width / 2, count FROM clicks JOIN pages ON pages.id = page"
+            " WHERE clicks.id > ? AND clicks.id <= ? AND clicks.kind = 'click' AND outcome = 'fetched'"
+            " AND bin + width > fetched_at AND settled < ? ORDER BY clicks.id",
+            (low, min(low + _CHUNK, upto), (1 << 62) if seq is None else seq),
+        ).fetchall()
+        if rows:
+            parts.append(np.array(rows, float))
+    table = np.concatenate(parts)
+    return Clicks(table[:, 0].astype(np.int64), table[:, 1].copy(), table[:, 2].copy())
+
+
+def tell(database: Database, at: Seconds, cursor: int) -> None:
+    """Note that the crawler was told all up to the cursor."""
+    behind = told(database)
+    database.execute("INSERT INTO log (at, kind) VALUES (?, 'told')", (at,))
+    database.execute("INSERT INTO tellings VALUES (?, ?, ?)", (database.last_insert_rowid(), behind, cursor))
+    database.execute("UPDATE meta SET value = ? WHERE name = 'told'", (cursor,))
+
+
+def told(database: Database) -> int:
+    return int(database.execute("SELECT value FROM meta WHERE name = 'told'").get)

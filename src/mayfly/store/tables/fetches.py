@@ -1,0 +1,166 @@
+"""What a fetch of a page brought. A page is settled once, whatever comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mayfly.core.model import PageId, Seconds, SourceId
+from mayfly.store.connection import Database
+from mayfly.store.records import Fetched, FetchFailure, LandedFetch, Outcome
+from mayfly.store.tables.words import storable
+
+_SMALL_BODY = 256  # bytes on the wire; empty answers and "please wait" are alike, but not the same page
+_MOST_HOSTS = 100  # linked by one page
+_MOST_SOURCES = 20  # counted for one linked host
+_DULL = ("old", "duplicate", "soft-404", "log-in")
+_SETTLED = ("fetched", *_DULL, "failed", "dropped")
+
+
+class _Waiting(NamedTuple):
+    """A page as the fetch found it."""
+
+    source: SourceId
+    outcome: Outcome
+    duplicate_of: PageId | None
+    found_at: Seconds
+    looked_at: Seconds | None
+    published: Seconds | None
+    published_from: str
+
+    def dated(self, fetched: Fetched) -> tuple[Seconds, str]:
+        """When it was published, and who says so: the page, the link to it, or the middle of the gap."""
+        if fetched.published is not None:
+            return fetched.published, fetched.published_from
+        if self.published is not None:
+            return self.published, self.published_from
+        before = self.found_at if self.looked_at is None else self.looked_at
+        return (before + self.found_at) / 2, "gap"
+
+
+def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
+    """Keep a page; one that was settled before stays what it was."""
+    if fetched.outcome not in _SETTLED:
+        raise ValueError(f"a fetch cannot end as {fetched.outcome!r}")
+    page = _page(database, fetched.page)
+    if page.outcome != "waiting":
+        return LandedFetch(page.outcome, page.duplicate_of)
+    duplicate_of = _same_body(database, fetched) if fetched.outcome == "fetched" else None
+    outcome: Outcome = fetched.outcome if duplicate_of is None else "duplicate"
+    seq = _log(database, fetched, outcome)
+    landed = _count(database, outcome)
+    published, published_from = page.dated(fetched)
+    database.execute(
+        "UPDATE pages SET outcome = ?, reason = ?, retry_at = NULL, landed = ?, settled = ?, fetched_at = ?, delay = ?,"
+        " published = ?, published_from = ?, status = ?, final_url = ?, canonical = ?, language = ?, body_hash = ?,"
+        " duplicate_of = ?, warc = ? WHERE id = ?",
+        (
+            outcome, storable(fetched.reason), landed, seq, fetched.at, max(fetched.at - published, 0.0),
+            published, published_from, fetched.status, storable(fetched.final_url),
+            storable(fetched.canonical), storable(fetched.language), fetched.body_hash, duplicate_of,
+            fetched.warc, fetched.page,
+        ),
+    )  # fmt: skip
+    _keep_text(database, landed, fetched.title, "" if outcome == "duplicate" else fetched.text)
+    _credit(database, page.source, outcome)
+    if outcome == "fetched":
+        _note_hosts(database, fetched.linked_hosts, page.source, fetched.at)
+    return LandedFetch(outcome, duplicate_of)
+
+
+def land_failure(database: Database, failure: FetchFailure) -> None:
+    """Keep that a page could not be had: it waits for another try, or is given up."""
+    if _page(database, failure.id).outcome != "waiting":
+        return
+    if failure.retry_at is not None:
+        database.execute(
+            "UPDATE pages SET retry_at = ?, tries = tries + 1, reason = ?, status = ? WHERE id = ?",
+            (failure.retry_at, storable(failure.reason), failure.status, failure.id),
+        )
+    else:
+        _give_up(database, failure.id, failure.at, "failed", failure.reason, failure.status)
+
+
+def drop(database: Database, pages: Sequence[PageId], at: Seconds) -> None:
+    """These will not be fetched."""
+    for page in pages:
+        if _page(database, page).outcome == "waiting":
+            _give_up(database, page, at, "dropped")
+
+
+def _page(database: Database, page: PageId) -> _Waiting:
+    row = database.execute(
+        "SELECT source, outcome, duplicate_of, found_at, looked_at, published, published_from FROM pages WHERE id = ?",
+        (page,),
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"there is no page {page}")
+    return _Waiting(*row)
+
+
+def _same_body(database: Database, fetched: Fetched) -> PageId | None:
+    if fetched.body_hash is None or fetched.wire_bytes < _SMALL_BODY:
+        return None
+    row = database.execute(
+        "SELECT id FROM pages WHERE body_hash = ? AND outcome = 'fetched' ORDER BY id LIMIT 1", (fetched.body_hash,)
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def _log(database: Database, fetched: Fetched, outcome: Outcome) -> int:
+    database.execute(
+        "INSERT INTO log (at, kind, page, status, seconds, bytes, outcome) VALUES (?, 'fetch', ?, ?, ?, ?, ?)",
+        (fetched.at, fetched.page, fetched.status, fetched.seconds, fetched.wire_bytes, outcome),
+    )
+    return database.last_insert_rowid()
+
+
+def _give_up(
+    database: Database, page: PageId, at: Seconds, outcome: Outcome, reason: str = "", status: int | None = None
+) -> None:
+    database.execute(
+        "INSERT INTO log (at, kind, page, status, outcome) VALUES (?, 'fetch', ?, ?, ?)", (at, page, status, outcome)
+    )
+    seq = database.last_insert_rowid()
+    database.execute(
+        "UPDATE pages SET outcome = ?, reason = ?, status = ?, tries = tries + ?, retry_at = NULL, landed = ?,"
+        " settled = ? WHERE id = ?",
+        (outcome, storable(reason), status, outcome == "failed", _count(database, outcome), seq, page),
+    )
+
+
+def _count(database: Database, outcome: Outcome) -> int:
+    """One page less waits, one more is settled; its number."""
+    column = outcome.replace("-", "_")
+    database.execute(f"UPDATE totals SET waiting = waiting - 1, {column} = {column} + 1, landed = landed + 1")
+    return int(database.execute("SELECT landed FROM totals").get)
+
+
+def _keep_text(database: Database, landed: int, title: str, text: str) -> None:
+    if title or text:
+        row = landed, storable(title), storable(text)
+        database.execute("INSERT INTO texts (landed, kept, title, text) VALUES (?1, ?3 <> '', ?2, ?3)", row)
+        database.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", row)
+
+
+def _credit(database: Database, source: SourceId, outcome: Outcome) -> None:
+    if outcome == "fetched":
+        database.execute("UPDATE sources SET good_pages = good_pages + 1 WHERE id = ?", (source,))
+    elif outcome in _DULL:
+        database.execute("UPDATE sources SET dull_pages = dull_pages + 1 WHERE id = ?", (source,))
+
+
+def _note_hosts(database: Database, hosts: Sequence[str], source: SourceId, at: Seconds) -> None:
+    some = [storable(host) for host in dict.fromkeys(hosts)][:_MOST_HOSTS]
+    if not some:
+        return
+    database.executemany(
+        "INSERT INTO linked_hosts VALUES (?1, 1, ?2)"
+        " ON CONFLICT DO UPDATE SET pages = pages + 1, last = max(last, excluded.last)",
+        [(host, at) for host in some],
+    )
+    database.executemany(
+        "INSERT OR IGNORE INTO linked_by SELECT ?1, ?2"
+        f" WHERE (SELECT count(*) FROM linked_by WHERE host = ?1) < {_MOST_SOURCES}",
+        [(host, source) for host in some],
+    )

@@ -1,0 +1,81 @@
+"""What the finder of sources keeps: hosts, links that may become sources, hosts others link to, robots.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mayfly.core.model import WEEK, Seconds
+from mayfly.store.connection import Database
+from mayfly.store.records import Candidate, Host, KeptRobots, Minute, Suggestion
+from mayfly.store.tables.words import storable
+
+_FORGET_AFTER: Seconds = WEEK  # a candidate that was not seen for so long
+
+
+def hosts(database: Database) -> list[Host]:
+    return [Host(*row) for row in _rows(database, "SELECT host, added_at, found_at, failure FROM hosts ORDER BY host")]
+
+
+def add_hosts(database: Database, at: Seconds, hosts: Sequence[str]) -> None:
+    database.executemany("INSERT OR IGNORE INTO hosts (host, added_at) VALUES (?, ?)", [(host, at) for host in hosts])
+
+
+def host_searched(database: Database, host: str, at: Seconds, failure: str) -> None:
+    database.execute(
+        "INSERT INTO hosts VALUES (?1, ?2, ?2, ?3)"
+        " ON CONFLICT DO UPDATE SET found_at = excluded.found_at, failure = excluded.failure",
+        (host, at, storable(failure)),
+    )
+
+
+def note_candidates(database: Database, at: Seconds, host: str, urls: Sequence[str]) -> None:
+    """These stand on the front page now; those not seen for a week are forgotten."""
+    database.executemany(
+        "INSERT INTO candidates VALUES (?1, ?2, ?3, ?3)"
+        " ON CONFLICT DO UPDATE SET last_seen = max(last_seen, excluded.last_seen)",
+        [(host, url, at) for url in urls],
+    )
+    database.execute("DELETE FROM candidates WHERE host = ? AND last_seen < ?", (host, at - _FORGET_AFTER))
+
+
+def candidates(database: Database, host: str) -> list[Candidate]:
+    sql = "SELECT url, first_seen, last_seen FROM candidates WHERE host = ? ORDER BY first_seen, url"
+    return [Candidate(*row) for row in _rows(database, sql, host)]
+
+
+def suggestions(database: Database, first: int) -> list[Suggestion]:
+    """Hosts that are not ours, most linked by fetched pages first."""
+    sql = (
+        "SELECT host, pages, (SELECT count(*) FROM linked_by WHERE linked_by.host = linked_hosts.host), last"
+        " FROM linked_hosts WHERE host NOT IN (SELECT host FROM hosts) AND host NOT IN (SELECT host FROM sources)"
+        " ORDER BY pages DESC, host LIMIT ?"
+    )
+    return [Suggestion(*row) for row in _rows(database, sql, first)]
+
+
+def robots(database: Database) -> list[KeptRobots]:
+    return [KeptRobots(*row) for row in _rows(database, "SELECT origin, body, fetched_at FROM robots ORDER BY origin")]
+
+
+def keep_robots(database: Database, robots: KeptRobots) -> None:
+    database.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", robots)
+
+
+def minutes(database: Database, since: Seconds) -> list[Minute]:
+    sql = "SELECT at, crawls, pages, others, failures, found, price FROM minutes WHERE at >= ? ORDER BY at"
+    return [Minute(*row) for row in _rows(database, sql, since)]
+
+
+def note_minute(database: Database, minute: Minute) -> None:
+    """Keep it; a crawler that was started again within a minute adds to it."""
+    database.execute(
+        "INSERT INTO minutes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " crawls = crawls + excluded.crawls, pages = pages + excluded.pages, others = others + excluded.others,"
+        " failures = failures + excluded.failures, found = found + excluded.found, price = excluded.price",
+        minute,
+    )
+
+
+def _rows(database: Database, sql: str, *values: Any) -> list[Any]:
+    return database.execute(sql, values).fetchall()

@@ -1,0 +1,65 @@
+"""Addresses any source has shown, by fingerprint, and what each source shows now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+from xxhash import xxh3_64_intdigest
+
+from mayfly.core.model import DAY, IntArray, PageId, Seconds, SourceId
+from mayfly.store.connection import Database
+
+_NONE = np.empty(0, np.int64)
+
+
+def fingerprints(database: Database, urls: Sequence[str]) -> IntArray:
+    """Of canonical URLs; signed, as SQLite's numbers are."""
+    seed = database.seed
+    numbers = (xxh3_64_intdigest(url.encode(), seed) for url in urls)
+    return np.fromiter(numbers, np.uint64, len(urls)).view(np.int64)
+
+
+def pages_of(database: Database, hashes: IntArray) -> dict[int, PageId]:
+    """By fingerprint, for those that were seen; 0: seen, but there is no page."""
+    if not len(hashes):
+        return {}
+    return dict(
+        database.execute(
+            "SELECT hash, page FROM carray(?) AS asked CROSS JOIN seen ON hash = asked.value", (apsw.carray(hashes),)
+        ).fetchall()  # type: ignore[arg-type]
+    )
+
+
+def remember(database: Database, hashes: IntArray, at: Seconds) -> None:
+    """That these were seen, without a page."""
+    if len(hashes):
+        database.execute(
+            "INSERT INTO seen SELECT value, 0, ? FROM carray(?) ORDER BY value", (day_of(at), apsw.carray(hashes))
+        )
+
+
+def shown_by(database: Database, source: SourceId) -> IntArray:
+    """Fingerprints of what it showed at its last crawl, sorted."""
+    row = database.execute("SELECT hashes FROM shows WHERE source = ?", (source,)).fetchone()
+    return _NONE if row is None else np.frombuffer(row[0], np.int64)
+
+
+def save_shown(database: Database, source: SourceId, hashes: IntArray) -> None:
+    database.execute("INSERT OR REPLACE INTO shows VALUES (?, ?)", (source, hashes.tobytes()))
+
+
+def shows(database: Database, sources: Sequence[SourceId]) -> dict[SourceId, frozenset[int]]:
+    return {source: frozenset(shown_by(database, source).tolist()) for source in sources}
+
+
+def unseen(database: Database, urls: Sequence[str]) -> list[str]:
+    """Those no source has shown, in order."""
+    hashes = fingerprints(database, urls)
+    seen = pages_of(database, hashes)
+    return [url for url, number in zip(urls, hashes.tolist(), strict=True) if number not in seen]
+
+
+def day_of(at: Seconds) -> int:
+    return int(at // DAY)
