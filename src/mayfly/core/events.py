@@ -36,10 +36,44 @@ class SourceCrawled(NamedTuple):
     known_pages: Sequence[PageId] = ()  # new here, but shown by another source before
     stayed: int = 0  # links of the last crawl that are still there
     gone: int = 0  # links of the last crawl that are not
+    dated: int = 0  # of a first crawl: entries that appeared since `dated_since`, by the dates they carry
+    dated_since: Seconds | None = None
+
+
+class SourcesRetired(NamedTuple):
+    """Sources that are not to be crawled any more; or again, if not `retired`."""
+
+    at: Seconds
+    sources: Sequence[SourceId]
+    retired: bool = True
+
+
+class SourcesPinned(NamedTuple):
+    """Sources to be crawled at least every so often, whatever they are worth (`inf`: as the policy says)."""
+
+    at: Seconds
+    sources: Sequence[SourceId]
+    every: Seconds
+
+
+class SitePaced(NamedTuple):
+    """A site wants another pause between two requests than the others; or to be left alone for now."""
+
+    at: Seconds
+    site: str
+    delay: Seconds | None = None  # None: as it was
+    rests_until: Seconds | None = None
 
 
 class PageFetched(NamedTuple):
     """A page was fetched and kept."""
+
+    at: Seconds
+    page: PageId
+
+
+class PageRejected(NamedTuple):
+    """A page was fetched, and was not what its link promised: old, a copy, an error page. It counts for nothing."""
 
     at: Seconds
     page: PageId
@@ -62,4 +96,22 @@ class ClicksCounted(NamedTuple):
     number: FloatArray
 
 
-Event: TypeAlias = SourcesAdded | SourceCrawled | PageFetched | FetchFailed | ClicksCounted
+class ClockStepped(NamedTuple):
+    """The clock was set, or the machine slept: `by` so many seconds there is nothing to be learned from."""
+
+    at: Seconds  # after the step
+    by: Seconds
+
+
+Event: TypeAlias = (
+    SourcesAdded
+    | SourcesRetired
+    | SourcesPinned
+    | SourceCrawled
+    | SitePaced
+    | PageFetched
+    | PageRejected
+    | FetchFailed
+    | ClicksCounted
+    | ClockStepped
+)

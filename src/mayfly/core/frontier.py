@@ -47,6 +47,10 @@ class Frontier:
     def __contains__(self, page: PageId) -> bool:
         return page in self._where
 
+    def waiting(self) -> list[PageId]:
+        """All of them."""
+        return list(self._where)
+
     def grow(self, sites: int) -> None:
         """Know sites 0 … sites-1."""
         self._heaps.extend([] for _ in range(sites - len(self._heaps)))

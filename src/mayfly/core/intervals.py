@@ -74,7 +74,7 @@ def exact_plan(beliefs: Beliefs, budget: PerSecond) -> Plan:
     if len(marginal):
         left = budget - float(np.sum(rate[kept] + 1 / interval[kept]))
         taken[marginal] = np.clip(left / float(np.sum(rate[marginal] + 1 / interval[marginal])), 0.0, 1.0)
-    return _plan_of(beliefs, price, taken, budget, interval)
+    return plan_of(beliefs, price, taken, budget, interval)
 
 
 def paper_plan(
@@ -106,7 +106,7 @@ def paper_plan(
     interval[kept] = g_inverse(np.minimum(price / most[kept], _NEARLY_ALL)) / decay[kept]
     taken = np.zeros(len(rate))
     taken[kept] = 1.0
-    return _plan_of(beliefs, price, taken, budget, interval, page_cost)
+    return plan_of(beliefs, price, taken, budget, interval, page_cost)
 
 
 def refusal_free_budget(beliefs: Beliefs) -> PerSecond:
@@ -129,7 +129,7 @@ def quality_of(beliefs: Beliefs, interval: FloatArray) -> FloatArray:
         return np.where(np.isinf(interval), 0.0, per_crawl / interval)
 
 
-def _plan_of(
+def plan_of(
     beliefs: Beliefs,
     price: float,
     taken: FloatArray,
@@ -137,6 +137,7 @@ def _plan_of(
     interval: FloatArray | None = None,
     page_cost: bool = True,
 ) -> Plan:
+    """A plan by its intervals; all it spends and brings is computed here."""
     if interval is None:
         interval = np.full(len(taken), np.inf)
     recrawls = float(np.sum(taken / interval))

@@ -36,7 +36,9 @@ class Knowledge:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self.source = Columns(seen=0.0, crawls=0, busy=False, host=0, site=0, ranks=0.0, log_ranks=0.0)
+        self.source = Columns(
+            seen=0.0, crawls=0, busy=False, retired=False, every=np.inf, host=0, site=0, ranks=0.0, log_ranks=0.0
+        )
         self.pages: dict[PageId, KnownPage] = {}
         self._hosts: dict[str, int] = {}
         self._sites: dict[str, int] = {}

@@ -67,6 +67,7 @@ class Found(NamedTuple):
     stayed: int  # links of the last crawl that are still there
     gone: int  # links of the last crawl that are not
     places: Sequence[int] = ()  # of the new pages
+    whole: bool = False  # nothing can have come and gone unseen: the links are counted by the dates they carry
 
 
 def beliefs(link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray) -> Beliefs:

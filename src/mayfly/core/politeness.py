@@ -1,4 +1,4 @@
-"""The gate: one request at a time for a site, and a pause after each, counted from its END.
+"""The gate and the budget. A site gets one request at a time, and a pause after each, counted from its END.
 
 A locked site costs nothing: it is not looked at again before the moment it is free.
 """
@@ -10,7 +10,9 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from mayfly.core.model import Seconds
+from mayfly.core.model import FloatArray, PerSecond, Seconds
+
+_SAVED: Seconds = 0.5  # in any minute 60·N + 1 + N/2 requests at most; the promise is 61.2·N + 1
 
 
 class Gate:
@@ -25,6 +27,8 @@ class Gate:
 
     def __init__(self, delay: Seconds) -> None:
         self.delay = delay
+        self.delays: FloatArray = np.zeros(0)  # by site
+        self._rests: dict[int, Seconds] = {}  # sites to be left alone longer
         self.free: NDArray[np.bool_] = np.zeros(0, bool)
         self._until: list[tuple[Seconds, int]] = []
 
@@ -40,7 +44,9 @@ class Gate:
 
     def grow(self, sites: int) -> None:
         """Know sites 0 … sites-1; new ones are free."""
-        self.free = np.append(self.free, np.ones(sites - len(self.free), bool))
+        new = sites - len(self.free)
+        self.free = np.append(self.free, np.ones(new, bool))
+        self.delays = np.append(self.delays, np.full(new, self.delay))
 
     def lock(self, site: int) -> None:
         """A request to the site is under way."""
@@ -48,13 +54,61 @@ class Gate:
 
     def release(self, site: int, at: Seconds) -> None:
         """The request ended at `at`: the site rests from then."""
-        heapq.heappush(self._until, (at + self.delay, site))
+        heapq.heappush(self._until, (at + self.delays[site], site))
+
+    def rest(self, site: int, until: Seconds) -> None:
+        """Leave a site alone until then."""
+        self._rests[site] = until = max(until, self._rests.get(site, until))
+        if self.free[site]:
+            self.lock(site)
+            heapq.heappush(self._until, (until, site))
+
+    def stepped(self, by: Seconds) -> None:
+        """The clock was set."""
+        self._until = [(until + by, site) for until, site in self._until]
+        self._rests = {site: until + by for site, until in self._rests.items()}
 
     def freed(self, now: Seconds) -> list[int]:
         """The sites whose rest ended by `now`, each told once."""
         sites = []
         while self._until and self._until[0][0] <= now:
             site = heapq.heappop(self._until)[1]
+            if self._rests and self._rests.get(site, now) > now:
+                heapq.heappush(self._until, (self._rests[site], site))
+                continue
+            self._rests.pop(site, None)
             self.free[site] = True
             sites.append(site)
         return sites
+
+
+class Bucket:
+    """The budget: so many requests a second, and no more than half a second's worth saved up. It is told the time.
+
+    >>> bucket = Bucket(rate=2.0, now=0.0)
+    >>> bucket.take(0.0), bucket.take(0.0), bucket.take(0.0), bucket.next_token(0.0)
+    (True, True, False, 0.5)
+    """
+
+    def __init__(self, rate: PerSecond, now: Seconds) -> None:
+        self._rate = rate
+        self._room = 1.0 + _SAVED * rate
+        self._tokens = self._room
+        self._at = now
+
+    def take(self, now: Seconds) -> bool:
+        """A request leaves, if it may."""
+        self._fill(now)
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def next_token(self, now: Seconds) -> Seconds:
+        """When the next request may leave."""
+        self._fill(now)
+        return now + max(0.0, (1 - self._tokens) / self._rate)
+
+    def _fill(self, now: Seconds) -> None:
+        self._tokens = min(self._room, self._tokens + max(0.0, now - self._at) * self._rate)
+        self._at = now

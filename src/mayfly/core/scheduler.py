@@ -10,16 +10,15 @@ often, as the probe share says, the source longest unseen goes before both, so t
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from typing import NamedTuple
 
 import numpy as np
 
+from mayfly.core import events
 from mayfly.core.estimates import Estimator, Feedback
-from mayfly.core.events import ClicksCounted, Event, FetchFailed, PageFetched, SourceCrawled, SourcesAdded
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge, KnownPage
 from mayfly.core.model import DAY, Beliefs, Fetch, FloatArray, Found, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.outlook import HARDLY_EVER, Outlook, Ranked, outlook, ranked
 from mayfly.core.place import next_place
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
@@ -29,13 +28,6 @@ from mayfly.core.rota import Rota
 STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
 _BEFORE_ALL = 1e12  # a key no policy gives
 _NO_SITE = "*"  # all pages and sources share one queue while the gate stands open
-
-
-class Ranked(NamedTuple):
-    """A thing that may be fetched, and how much it is wanted."""
-
-    fetch: Fetch
-    key: float
 
 
 class Scheduler:
@@ -75,11 +67,16 @@ class Scheduler:
         self.dropped: set[PageId] = set()
         self.beliefs: Beliefs | None = None
         self._observers = {
-            SourcesAdded: self._sources_added,
-            SourceCrawled: self._source_crawled,
-            PageFetched: self._page_fetched,
-            FetchFailed: self._fetch_failed,
-            ClicksCounted: self._clicks_counted,
+            events.SourcesAdded: self._sources_added,
+            events.SourcesRetired: self._sources_retired,
+            events.SourcesPinned: self._sources_pinned,
+            events.SitePaced: self._site_paced,
+            events.PageRejected: self._page_rejected,
+            events.ClockStepped: self._clock_stepped,
+            events.SourceCrawled: self._source_crawled,
+            events.PageFetched: self._page_fetched,
+            events.FetchFailed: self._fetch_failed,
+            events.ClicksCounted: self._clicks_counted,
         }
 
     @property
@@ -92,7 +89,7 @@ class Scheduler:
         """Pages that wait for a fetch."""
         return len(self._frontier)
 
-    def observe(self, event: Event) -> None:
+    def observe(self, event: events.Event) -> None:
         """The only way in: fold `event` into what is known, whatever its origin."""
         self._observers[type(event)](event)  # type: ignore[operator]
 
@@ -117,29 +114,58 @@ class Scheduler:
             return []
         planned = len(self.beliefs.link_rate)  # sources added since have no key before the next plan
         row = self._known.source
-        keys = np.where(row.busy[:planned], -np.inf, self._keys(planned, now))
-        order = [number for number in np.argsort(-keys, kind="stable")[:first].tolist() if keys[number] > -np.inf]
-        sources = deque(Ranked(Fetch("source", number), float(keys[number])) for number in order)
-        pages = deque(Ranked(Fetch("page", page), worth) for page, worth in self._frontier.best(now, first))
-        ranked: list[Ranked] = []
-        while len(ranked) < first and (pages or sources):
-            page, source = pages[0].key if pages else None, sources[0].key if sources else None
-            turn = self._policy.turn(page, source, self._fetches + len(ranked))
-            if turn is Turn.NOBODY:
-                break
-            ranked.append((pages if turn is Turn.PAGE else sources).popleft())
-        return ranked
+        keys = np.where((row.busy | row.retired)[:planned], -np.inf, self._keys(planned, now))
+        return ranked(keys, self._frontier.best(now, first), self._policy, self._fetches, first)
+
+    def waiting(self) -> list[PageId]:
+        """The known pages that wait for a fetch."""
+        return self._frontier.waiting()
+
+    def outlook(self, now: Seconds) -> Outlook | None:
+        """What is believed of all sources and planned for them; slow, for reports. None before the first plan."""
+        if self.beliefs is None:
+            return None
+        planned = len(self.beliefs.link_rate)
+        most = np.full(self._sites, np.inf) if self._gate.stands_open else 1 / self._gate.delays
+        return outlook(self.beliefs, self._budget, self._known.source, most, self._keys(planned, now))
 
     # What happened
 
-    def _sources_added(self, event: SourcesAdded) -> None:
+    def _sources_added(self, event: events.SourcesAdded) -> None:
         sites = [_NO_SITE] * len(event.sites) if self._gate.stands_open else event.sites
         self._estimator.added(self._known.add_sources(event.hosts, sites, event.at))
         self._grow_sites()
         self._replan_at = -np.inf  # they have no keys yet
 
-    def _source_crawled(self, event: SourceCrawled) -> None:
-        at, source, new_pages, known_pages, stayed, gone = event
+    def _sources_retired(self, event: events.SourcesRetired) -> None:
+        self._known.source.retired[list(event.sources)] = event.retired
+        self._replan_at = -np.inf  # what they would have cost goes to the others
+
+    def _sources_pinned(self, event: events.SourcesPinned) -> None:
+        self._known.source.every[list(event.sources)] = event.every
+
+    def _site_paced(self, event: events.SitePaced) -> None:
+        if self._gate.stands_open:
+            return
+        site = self._known.site(event.site)
+        self._grow_sites()
+        if event.delay is not None:
+            self._gate.delays[site] = event.delay
+        if event.rests_until is not None:
+            self._gate.rest(site, event.rests_until)
+
+    def _clock_stepped(self, event: events.ClockStepped) -> None:
+        """Nothing becomes due by it, and no time without a look is counted for it."""
+        by = event.by
+        self._known.source.seen[:] += by
+        self._gate.stepped(by)
+        self._policy.stepped(by)
+        self._retries = [(at + by, fetch, site) for at, fetch, site in self._retries]
+        self._replan_at += by
+        self._round_until += by
+
+    def _source_crawled(self, event: events.SourceCrawled) -> None:
+        at, source, new_pages, known_pages, stayed, gone, dated, dated_since = event
         known = self._known
         since = known.last_crawl(source)
         places: list[int] = []
@@ -161,8 +187,10 @@ class Scheduler:
             if seen is not None and source not in seen.sources:
                 links += 1
                 self._shown_again(number, seen, source, at)
-        found = Found(len(new_pages), links, stayed, gone, places)
-        self._estimator.crawled(source, at, since, found)
+        if since is None and dated_since is not None:
+            self._estimator.crawled(source, at, dated_since, Found(dated, dated, 0, 0, places, whole=True))
+        else:
+            self._estimator.crawled(source, at, since, Found(len(new_pages), links, stayed, gone, places))
         row = known.source
         row.seen[source] = at
         row.crawls[source] += 1
@@ -179,7 +207,7 @@ class Scheduler:
             if number in self._frontier and self._frontier.show(number, source, page.place):
                 self._offer_page(self._frontier.site_of(number))
 
-    def _page_fetched(self, event: PageFetched) -> None:
+    def _page_fetched(self, event: events.PageFetched) -> None:
         at, number = event
         page = self._known.pages.get(number)
         if page is None:  # forgotten while it was under way
@@ -193,15 +221,24 @@ class Scheduler:
                 self._estimator.exposed(source, page.place, share, age, at, first=order == 0)
         self._landed(Fetch("page", number), at)
 
-    def _fetch_failed(self, event: FetchFailed) -> None:
+    def _page_rejected(self, event: events.PageRejected) -> None:
+        at, number = event
+        page = self._known.pages.pop(number, None)
+        if page is not None:
+            self._estimator.rejected(page.sources[0])
+        self._landed(Fetch("page", number), at)
+
+    def _fetch_failed(self, event: events.FetchFailed) -> None:
         at, fetch, retry_at = event
+        if fetch.kind == "page" and fetch.id in self._frontier:
+            self._frontier.take(fetch.id)
         # A source was not seen, so it is as wanted as it was; it is only left alone until the retry.
         if retry_at is not None or fetch.kind == "source":
             site = self._in_flight.get(fetch, 0)
             heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch, site))
         self._landed(fetch, at)
 
-    def _clicks_counted(self, event: ClicksCounted) -> None:
+    def _clicks_counted(self, event: events.ClicksCounted) -> None:
         self._estimator.counted(event.at, self._known.credit(event))
 
     def _landed(self, fetch: Fetch, at: Seconds) -> None:
@@ -242,9 +279,10 @@ class Scheduler:
         if not row.size:
             return None
         source = int(row.seen.argmin())
-        if not self._gate.free[row.site[source]] or row.busy[source]:
-            source = int(np.where(self._gate.free[row.site] & ~row.busy, row.seen, np.inf).argmin())
-        allowed = self._gate.free[row.site[source]] and not row.busy[source]
+        out = row.busy | row.retired
+        if not self._gate.free[row.site[source]] or out[source]:
+            source = int(np.where(self._gate.free[row.site] & ~out, row.seen, np.inf).argmin())
+        allowed = self._gate.free[row.site[source]] and not out[source]
         return self._take_source(source) if allowed and row.seen[source] < now - STARVED else None
 
     def _best_page(self) -> PageId | None:
@@ -320,7 +358,11 @@ class Scheduler:
         row = self._known.source
         self._rota.arrange(row.site, self._sites)
         self.beliefs = beliefs = self._estimator.beliefs(now)
-        self._policy.plan(beliefs, self._budget, row.seen, now)
+        if row.retired.any():
+            rate = np.where(row.retired, HARDLY_EVER, beliefs.link_rate)
+            self._policy.plan(beliefs._replace(link_rate=rate), self._budget, row.seen, now)
+        else:
+            self._policy.plan(beliefs, self._budget, row.seen, now)
         self.dropped.update(self._frontier.revalue(beliefs, now, *self._policy.limits(now)))
         for page in self._known.forget(now):
             if page in self._frontier:
@@ -336,14 +378,15 @@ class Scheduler:
         self._round_ends = self._fetches + self._rota.round
         self._round_until = now + self._rota.round / self._budget
         row = self._known.source
-        self._rota.refresh(np.where(row.busy, -np.inf, self._keys(row.size, now)), self._gate.free)
+        self._rota.refresh(np.where(row.busy | row.retired, -np.inf, self._keys(row.size, now)), self._gate.free)
 
     def _keys(self, planned: int, now: Seconds) -> FloatArray:
         """How much each of the sources planned for is wanted: the policy's word, after the seed rounds."""
         row = self._known.source
         seen = row.seen[:planned]
         missing = np.maximum(self._policy.seed_rounds - row.crawls[:planned], 0)
-        return np.where(missing, _BEFORE_ALL * missing + now - seen, self._policy.keys(seen, now))
+        keys = np.where(missing, _BEFORE_ALL * missing + now - seen, self._policy.keys(seen, now))
+        return np.where(now - seen >= row.every[:planned], np.maximum(keys, _BEFORE_ALL / 2 + now - seen), keys)
 
     def _grow_sites(self) -> None:
         self._sites = self._known.sites

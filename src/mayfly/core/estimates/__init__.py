@@ -28,6 +28,9 @@ class Estimator(Protocol):
         `since` is None at the first crawl: what it shows may be of any age and says nothing of the rate.
         """
 
+    def rejected(self, source: SourceId) -> None:
+        """A page this source was first to show is none: take the link back."""
+
     def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         """From `at` on, when it is `age` old, the clicks of one more page of this source can be seen.
 

@@ -80,6 +80,9 @@ class Bayes:
         if since is not None and at > since:
             self._links.crawled(source, since, at, found)
 
+    def rejected(self, source: SourceId) -> None:
+        self._links.reject(source)
+
     def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         if self._feedback != "none":
             self._pending.append((source, place, share, age, at, first))

@@ -19,6 +19,9 @@ class Blind:
     def crawled(self, source: SourceId, at: Seconds, since: Seconds | None, found: Found) -> None:
         """Nothing to learn."""
 
+    def rejected(self, source: SourceId) -> None:
+        """Nothing to learn."""
+
     def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         """Nothing to learn."""
 

@@ -60,7 +60,7 @@ class Links:
         """Learn from a crawl at `at`, the last one being at `since`."""
         row, gap = self._row, at - since
         loss = self._learn_loss(source, gap, found)
-        watched_share = -math.expm1(-loss * gap) / (loss * gap)
+        watched_share = 1.0 if found.whole else -math.expm1(-loss * gap) / (loss * gap)
         before, watched = float(row.found[source]), float(row.watched[source])
         span = gap * watched_share
         if self._rhythm is not None:
@@ -74,6 +74,12 @@ class Links:
         row.listed[source] = row.listed[source] * keep + weight * found.links
         row.watched[source] = watched * keep + weight * span
         self._notice_awakening(source, gap, span, found, past=before / watched if watched else math.inf)
+
+    def reject(self, source: SourceId) -> None:
+        """One of the links found of late led to nothing new."""
+        row = self._row
+        for column in row.found, row.listed, row.late_found, row.late_links:
+            column[source] = max(float(column[source]) - 1.0, 0.0)
 
     def rates(self) -> FloatArray:
         """λ of each source, leaning on its host's mean, which leans on the mean of all."""

@@ -60,6 +60,13 @@ class Paper:
         row.found[source, place] = found.new
         row.crawls[source] += 1
 
+    def rejected(self, source: SourceId) -> None:
+        row = self._source
+        if self._per_found:
+            row.pages[source] = max(row.pages[source] - 1, 0)
+        place = (row.crawls[source] - 1) % self._history
+        row.found[source, place] = max(row.found[source, place] - 1, 0)
+
     def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
         if not self._per_found:
             self._source.pages[source] += 1

@@ -41,6 +41,9 @@ class Policy(Protocol):
     def crawled(self, key: float) -> None:
         """A source was taken at this key."""
 
+    def stepped(self, by: Seconds) -> None:
+        """The clock was set: the times of the last crawls were moved along, so that nothing is due for it."""
+
     @property
     def price(self) -> float | None:
         """ω: what the cheapest fetch still worth making earns; None where the policy knows no price."""

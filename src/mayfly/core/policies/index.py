@@ -83,6 +83,10 @@ class Index:
     def crawled(self, key: float) -> None:
         self.price = key if self.price is None else self.price + (key - self.price) / self._memory
 
+    def stepped(self, by: Seconds) -> None:
+        self._stock_at += by
+        self._prices = deque((at + by, price) for at, price in self._prices)
+
     def limits(self, now: Seconds) -> tuple[float, float]:
         if self.price is None or not self._prices:
             return -np.inf, -np.inf

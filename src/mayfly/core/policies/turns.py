@@ -35,6 +35,9 @@ class PaperPolicy:
     def crawled(self, key: float) -> None:
         """Keys need no tracking."""
 
+    def stepped(self, by: Seconds) -> None:
+        """No time is kept here."""
+
     def limits(self, now: Seconds) -> tuple[float, float]:
         """No page is ever dropped."""
         return float("-inf"), float("-inf")

@@ -1,0 +1,193 @@
+"""What only happens to a live crawler: sources come and go, sites ask for patience, the clock is set."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mayfly.core.events import (
+    ClockStepped,
+    FetchFailed,
+    NewPage,
+    PageRejected,
+    SitePaced,
+    SourceCrawled,
+    SourcesAdded,
+    SourcesPinned,
+    SourcesRetired,
+)
+from mayfly.core.intervals import exact_plan
+from mayfly.core.model import DAY, HOUR, Fetch, Wait, beliefs
+from mayfly.core.policies import POLICIES
+from mayfly.core.polite import polite_plan
+from mayfly.core.politeness import Bucket, Gate
+
+
+def started(web, policy, sources=3, **options):
+    scheduler = web.scheduler_of(policy, delay=1.0, budget=1.0, **options)
+    scheduler.observe(SourcesAdded(0.0, ["h"] * sources, [f"s{number}" for number in range(sources)]))
+    return scheduler
+
+
+def crawled(scheduler, now, seconds=100):
+    """Crawl whatever is asked for, every second, and say what it was."""
+    asked = []
+    for _ in range(seconds):
+        fetch = scheduler.next(now)
+        if isinstance(fetch, Fetch):
+            asked.append((now, fetch.id))
+            scheduler.observe(SourceCrawled(now, fetch.id))
+        now += 1.0
+    return asked
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_retired_source_is_left_alone_until_it_is_restored(web, policy):
+    scheduler = started(web, policy)
+    assert {number for _, number in crawled(scheduler, 0.0)} == {0, 1, 2}
+    scheduler.observe(SourcesRetired(100.0, [1]))
+    assert 1 not in {number for _, number in crawled(scheduler, 100.0, 4000)}
+    scheduler.observe(SourcesRetired(4200.0, [1], retired=False))
+    assert 1 in {number for _, number in crawled(scheduler, 4200.0, 4000)}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_pinned_source_is_crawled_as_often_as_promised(web, policy):
+    scheduler = started(web, policy, sources=20)
+    crawled(scheduler, 0.0, 60)
+    scheduler.observe(SourcesPinned(100.0, [7], 30.0))
+    times = [at for at, number in crawled(scheduler, 100.0, 400) if number == 7]
+    assert len(times) >= 12
+    assert max(np.diff(times)) <= 33.0
+
+
+def test_a_site_may_ask_for_a_longer_pause_and_for_rest(web):
+    scheduler = started(web, "bfs")
+    scheduler.observe(SitePaced(0.0, "s0", delay=20.0))
+    times = [at for at, number in crawled(scheduler, 0.0, 200) if number == 0]
+    assert min(np.diff(times)) >= 20.0
+    scheduler.observe(SitePaced(200.0, "s1", rests_until=300.0))
+    asked = crawled(scheduler, 200.0, 150)
+    assert not [at for at, number in asked if number == 1 and at < 300.0]
+    assert [at for at, number in asked if number == 1]
+
+
+@given(st.lists(st.tuples(st.floats(0, 50), st.booleans(), st.floats(0, 60)), min_size=1, max_size=30))
+def test_a_resting_site_is_never_freed_early(steps):
+    gate = Gate(5.0)
+    gate.grow(1)
+    now, not_before = 0.0, 0.0
+    for gap, rest, long in steps:
+        now += gap
+        gate.freed(now)
+        if gate.free[0]:
+            assert now >= not_before
+            gate.lock(0)
+            gate.release(0, now)
+            not_before = now + 5.0
+        if rest:
+            gate.rest(0, now + long)
+            not_before = max(not_before, now + long)
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_step_of_the_clock_makes_nothing_due_and_teaches_nothing(web, by):
+    plain, stepped = started(web, "index"), started(web, "index")
+    for scheduler in (plain, stepped):
+        for number in range(3):
+            scheduler.observe(SourceCrawled(0.0, number))
+            scheduler.observe(SourceCrawled(1000.0, number, [NewPage(number)]))
+        scheduler.next(1001.0)
+    stepped.observe(ClockStepped(1100.0 + by, by))
+    for scheduler, shift in ((plain, 0.0), (stepped, by)):
+        for number in range(3):
+            scheduler.observe(SourceCrawled(1200.0 + shift, number))
+        scheduler.next(4000.0 + shift)
+    assert stepped.beliefs.link_rate == pytest.approx(plain.beliefs.link_rate, rel=0.05)
+    assert stepped.beliefs.link_rate.sum() > 0
+
+
+def test_a_rejected_page_is_taken_back(web):
+    honest, lying = started(web, "index"), started(web, "index")
+    for scheduler in (honest, lying):
+        scheduler.observe(SourceCrawled(0.0, 0))
+        scheduler.observe(SourceCrawled(DAY, 0, [NewPage(number) for number in range(20)]))
+    for number in range(20):
+        lying.observe(PageRejected(DAY + 1, number))
+    honest.next(DAY + 10)
+    lying.next(DAY + 10)
+    assert lying.beliefs.link_rate[0] < honest.beliefs.link_rate[0] / 5
+    assert set(range(20)) <= set(honest.waiting())
+
+
+def test_dates_of_a_first_crawl_tell_of_the_rate(web):
+    scheduler = started(web, "index")
+    scheduler.observe(SourceCrawled(10 * DAY, 0, dated=200, dated_since=0.0))
+    for number in (1, 2):
+        scheduler.observe(SourceCrawled(10 * DAY, number))
+    scheduler.next(10 * DAY + 1)
+    assert scheduler.beliefs.link_rate[0] * DAY == pytest.approx(20, rel=0.5)
+
+
+def test_a_waiting_page_that_failed_elsewhere_is_not_asked_for_before_its_time(web):
+    scheduler = started(web, "index", sources=1)
+    scheduler.observe(SourceCrawled(0.0, 0, [NewPage(5, "s0")]))
+    scheduler.observe(FetchFailed(0.0, Fetch("page", 5), retry_at=500.0))
+    assert 5 not in scheduler.waiting()
+    now, pages = 1.0, []
+    while now < 600.0:
+        fetch = scheduler.next(now)
+        if isinstance(fetch, Wait):
+            now += 1.0
+            continue
+        if fetch.kind == "page":
+            pages.append((now, fetch.id))
+            scheduler.observe(FetchFailed(now, fetch))
+        else:
+            scheduler.observe(SourceCrawled(now, fetch.id))
+        now += 1.0
+    assert [page for _, page in pages] == [5]
+    assert pages[0][0] >= 500.0
+
+
+@given(
+    st.lists(st.tuples(st.floats(1e-6, 1e-2), st.floats(0.01, 100), st.floats(1e-6, 1e-3)), min_size=1, max_size=12),
+    st.floats(0.01, 5),
+    st.floats(0.001, 1),
+)
+def test_the_polite_plan_keeps_all_limits_and_wastes_nothing(rows, budget, most):
+    rate, profit, decay = (np.array(column) for column in zip(*rows, strict=True))
+    believed = beliefs(rate, profit, decay)
+    site = np.arange(len(rows)) % 3
+    polite = polite_plan(believed, budget, site, np.full(3, most))
+    plan = polite.plan
+    asked = np.bincount(site, plan.taken * (rate + 1 / plan.interval), 3)
+    assert asked.max() <= most * (1 + 1e-6)
+    assert plan.spend <= budget * (1 + 1e-6)
+    free = exact_plan(believed, budget)
+    assert plan.quality <= free.quality * (1 + 1e-6)
+    if not polite.limited.any():
+        assert plan.quality == pytest.approx(free.quality, rel=1e-6)
+
+
+def test_what_a_full_site_cannot_take_goes_to_the_others():
+    believed = beliefs(np.full(4, 1e-3), np.array([100.0, 100.0, 1.0, 1.0]), np.full(4, 1e-4))
+    site = np.array([0, 0, 1, 1])
+    free, polite = exact_plan(believed, 0.1), polite_plan(believed, 0.1, site, np.array([0.01, np.inf]))
+    assert polite.limited.tolist() == [True, True, False, False]
+    assert polite.plan.price < free.price
+    assert np.all(polite.plan.interval[2:] < free.interval[2:])
+    assert polite.plan.spend == pytest.approx(0.1, rel=1e-6)
+
+
+@given(st.floats(0.05, 300), st.lists(st.floats(0, 2), min_size=1, max_size=200))
+def test_the_bucket_never_gives_more_than_the_promise(rate, gaps):
+    bucket, now, taken = Bucket(rate, 0.0), 0.0, []
+    for gap in gaps:
+        now += gap
+        while len(taken) < 2000 and bucket.take(now):
+            taken.append(now)
+    for first, at in enumerate(taken):
+        within = np.searchsorted(taken, at + 60.0, side="left") - first
+        assert within <= 1.02 * 60 * rate + 1
+    assert bucket.next_token(now) >= now
