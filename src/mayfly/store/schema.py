@@ -83,6 +83,16 @@ CREATE TABLE texts (landed INTEGER PRIMARY KEY, kept INTEGER NOT NULL, title TEX
 CREATE VIRTUAL TABLE words USING fts5 (
     title, text, content = 'texts', content_rowid = 'landed', tokenize = 'unicode61 remove_diacritics 2'
 );
+CREATE TRIGGER texts_added AFTER INSERT ON texts BEGIN
+    INSERT INTO words (rowid, title, text) VALUES (new.landed, new.title, new.text);
+END;
+CREATE TRIGGER texts_changed AFTER UPDATE ON texts BEGIN
+    INSERT INTO words (words, rowid, title, text) VALUES ('delete', old.landed, old.title, old.text);
+    INSERT INTO words (rowid, title, text) VALUES (new.landed, new.title, new.text);
+END;
+CREATE TRIGGER texts_gone AFTER DELETE ON texts BEGIN
+    INSERT INTO words (words, rowid, title, text) VALUES ('delete', old.landed, old.title, old.text);
+END;
 
 -- By the crawl that showed the link. first: 1 no source had it before, 0 another had it, NULL it came back.
 CREATE TABLE links (
@@ -91,6 +101,23 @@ CREATE TABLE links (
     PRIMARY KEY (crawl, place)
 ) WITHOUT ROWID;
 CREATE INDEX links_by_page ON links (page, source);
+
+-- What must go with what is forgotten. Its address is still remembered, and no longer leads to a page.
+CREATE TRIGGER pages_gone AFTER DELETE ON pages BEGIN
+    DELETE FROM texts WHERE landed = old.landed;
+    DELETE FROM links WHERE page = old.id;
+    UPDATE seen SET page = 0 WHERE hash = old.hash AND page = old.id;
+    UPDATE totals SET waiting = waiting - (old.outcome = 'waiting'), fetched = fetched - (old.outcome = 'fetched'),
+        old = old - (old.outcome = 'old'), duplicate = duplicate - (old.outcome = 'duplicate'),
+        soft_404 = soft_404 - (old.outcome = 'soft-404'), log_in = log_in - (old.outcome = 'log-in'),
+        failed = failed - (old.outcome = 'failed'), dropped = dropped - (old.outcome = 'dropped');
+END;
+CREATE TRIGGER links_gone AFTER DELETE ON links BEGIN
+    UPDATE totals SET links = links - 1;
+END;
+CREATE TRIGGER seen_gone AFTER DELETE ON seen BEGIN
+    UPDATE totals SET seen = seen - 1;
+END;
 
 -- kind: crawl, failure (of a source), fetch (a page was settled), step (of the clock), told (clicks, to the crawler).
 CREATE TABLE log (
@@ -101,6 +128,10 @@ CREATE TABLE log (
 CREATE INDEX log_by_source ON log (source, at) WHERE kind = 'crawl';
 CREATE TABLE steps (seq INTEGER PRIMARY KEY, "by" REAL NOT NULL);
 CREATE TABLE tellings (seq INTEGER PRIMARY KEY, behind INTEGER NOT NULL, upto INTEGER NOT NULL);
+CREATE TRIGGER log_gone AFTER DELETE ON log BEGIN
+    DELETE FROM steps WHERE seq = old.seq;
+    DELETE FROM tellings WHERE seq = old.seq;
+END;
 
 -- bin is the beginning of a span of `width` seconds. Who clicked, and when exactly, is not kept.
 CREATE TABLE clicks (
@@ -123,6 +154,9 @@ CREATE TABLE linked_hosts (
     host TEXT PRIMARY KEY, pages INTEGER NOT NULL, last REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE linked_by (host TEXT NOT NULL, source INTEGER NOT NULL, PRIMARY KEY (host, source)) WITHOUT ROWID;
+CREATE TRIGGER linked_hosts_gone AFTER DELETE ON linked_hosts BEGIN
+    DELETE FROM linked_by WHERE host = old.host;
+END;
 CREATE TABLE robots (origin TEXT PRIMARY KEY, body BLOB, fetched_at REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE minutes (
     at REAL PRIMARY KEY, crawls INTEGER NOT NULL, pages INTEGER NOT NULL, others INTEGER NOT NULL,

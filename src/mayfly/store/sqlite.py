@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
+from mayfly.store.pruning import prune
 from mayfly.store.records import (
     Candidate,
     ClickRow,
@@ -38,7 +39,7 @@ from mayfly.store.records import (
     WaitingPage,
 )
 from mayfly.store.sqlite_thread import SqliteThread
-from mayfly.store.tables import clicks, crawls, fetches, finding, pages, past, seen, sources
+from mayfly.store.tables import checks, clicks, crawls, fetches, finding, pages, past, seen, sources
 
 _ESTIMATES = 5000  # written at once, so that nobody waits long
 
@@ -201,13 +202,13 @@ class SqliteStore:
         return await self._read(lambda database: finding.minutes(database, since))
 
     async def stats(self) -> dict[str, float]:
-        raise NotImplementedError
+        return await self._read(checks.stats)
 
     async def prune(self, now: Seconds, retention: Retention) -> dict[str, int]:
-        raise NotImplementedError
+        return await prune(self._thread, now, retention)
 
     async def check(self) -> list[Complaint]:
-        raise NotImplementedError
+        return await self._read(checks.complaints)
 
 
 def _land(database: Database, happened: Happened) -> Landed:

@@ -1,7 +1,8 @@
 """The one thread that talks to SQLite, and how the event loop talks to it.
 
-Reads run one by one. Writes that wait together share a transaction, for a commit costs more than what it holds; each
-has a savepoint of its own, so that one that fails takes no other with it. Nobody hears of a write that is not safe yet.
+Reads run one by one, each on a snapshot. Writes that wait together share a transaction, for a commit costs more than
+what it holds; each has a savepoint of its own, so that one that fails takes no other with it. Nobody hears of a write
+that is not safe yet.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import apsw
 
@@ -27,11 +28,12 @@ _T = TypeVar("_T")
 _MOST_TOGETHER = 256
 _LONGEST: Seconds = 0.02  # of a transaction, before what waits is left to the next one
 _PATIENCE: Seconds = 60.0  # with other processes that write
+_Mode: TypeAlias = Literal["read", "write", "alone"]
 _BUSY = (apsw.BusyError, apsw.ProtocolError)
 
 
 class _Job(NamedTuple):
-    writes: bool
+    mode: _Mode
     work: Callable[[Database], Any]
     future: asyncio.Future[Any]
 
@@ -77,19 +79,23 @@ class SqliteThread:
 
     async def read(self, work: Callable[[Database], _T]) -> _T:
         """What `work` finds."""
-        return await self._ask(False, work)
+        return await self._ask("read", work)
 
     async def write(self, work: Callable[[Database], _T]) -> _T:
         """What `work` returns, once what it wrote is safe. It may run twice: it must change the database only."""
         if self._read_only:
             raise RunError(f"{self.path} is open for reading only")
-        return await self._ask(True, work)
+        return await self._ask("write", work)
 
-    def _ask(self, writes: bool, work: Callable[[Database], _T]) -> asyncio.Future[_T]:
+    async def alone(self, work: Callable[[Database], _T]) -> _T:
+        """What `work` returns, which is run outside any transaction."""
+        return await self._ask("alone", work)
+
+    def _ask(self, mode: _Mode, work: Callable[[Database], _T]) -> asyncio.Future[_T]:
         if self._thread is None:
             raise RuntimeError(f"{self.path} is not open")
         future: asyncio.Future[_T] = self._loop.create_future()
-        self._queue.put(_Job(writes, work, future))
+        self._queue.put(_Job(mode, work, future))
         return future
 
     # In the thread
@@ -102,7 +108,7 @@ class SqliteThread:
         self._deliver([_Done(opened, None)])
         try:
             while (job := self._next()) is not None:
-                self._deliver(self._write(self._together(job)) if job.writes else [self._read(job)])
+                self._deliver(self._write(self._together(job)) if job.mode == "write" else [self._read(job)])
         finally:
             self._database.close()
 
@@ -119,7 +125,7 @@ class SqliteThread:
                 except queue.Empty:
                     break
             job = self._ahead[0]
-            if job is None or not job.writes:
+            if job is None or job.mode != "write":
                 break
             jobs.append(job)
             self._ahead.popleft()
@@ -127,11 +133,20 @@ class SqliteThread:
 
     def _read(self, job: _Job) -> _Done:
         try:
-            return _Done(job.future, self._patiently(lambda: job.work(self._database)))
+            return _Done(job.future, self._patiently(lambda: self._looked(job)))
         except FATAL as error:
             return _Done(job.future, None, self._told(error))
         except BaseException as error:
             return _Done(job.future, None, error)
+
+    def _looked(self, job: _Job) -> Any:
+        if job.mode == "alone":
+            return job.work(self._database)
+        self._database.execute("BEGIN")
+        try:
+            return job.work(self._database)
+        finally:
+            self._roll_back()  # there is nothing to keep
 
     def _write(self, jobs: list[_Job]) -> list[_Done]:
         try:
@@ -155,10 +170,13 @@ class SqliteThread:
                     break
             database.execute("COMMIT")
         except BaseException:
-            if database.in_transaction:
-                database.execute("ROLLBACK")
+            self._roll_back()
             raise
         return done
+
+    def _roll_back(self) -> None:
+        if self._database.in_transaction:  # some errors have done it already
+            self._database.execute("ROLLBACK")
 
     def _in_savepoint(self, job: _Job) -> _Done:
         self._database.execute("SAVEPOINT one")

@@ -138,9 +138,8 @@ def _count(database: Database, outcome: Outcome) -> int:
 
 def _keep_text(database: Database, landed: int, title: str, text: str) -> None:
     if title or text:
-        row = landed, storable(title), storable(text)
-        database.execute("INSERT INTO texts (landed, kept, title, text) VALUES (?1, ?3 <> '', ?2, ?3)", row)
-        database.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", row)
+        row = landed, text != "", storable(title), storable(text)
+        database.execute("INSERT INTO texts (landed, kept, title, text) VALUES (?, ?, ?, ?)", row)
 
 
 def _credit(database: Database, source: SourceId, outcome: Outcome) -> None:

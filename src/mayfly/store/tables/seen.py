@@ -40,6 +40,15 @@ def remember(database: Database, hashes: IntArray, at: Seconds) -> None:
         )
 
 
+def touch(database: Database, hashes: IntArray, at: Seconds) -> None:
+    """A source was known to show these at that time."""
+    if len(hashes):
+        database.execute(
+            "UPDATE seen SET day = ?1 WHERE day < ?1 AND hash IN (SELECT value FROM carray(?2))",
+            (day_of(at), apsw.carray(hashes)),
+        )
+
+
 def shown_by(database: Database, source: SourceId) -> IntArray:
     """Fingerprints of what it showed at its last crawl, sorted."""
     row = database.execute("SELECT hashes FROM shows WHERE source = ?", (source,)).fetchone()
