@@ -1,4 +1,4 @@
-"""Writes commands.md from the commands' own help, settings.md and reasons.md; a test fails when the code says otherwise.
+"""Writes commands.md from the commands' own help, settings.md and reasons.md; a test holds them to the code.
 
 usage: python docs/reference/generate.py
 """

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import mayfly
-from mayfly.cli import config, demo, experiments, inspect, lab, plan, words
+from mayfly.cli import clicks, config, demo, experiments, health, inspect, lab, pages, plan, sources, why, words
 from mayfly.errors import MayflyError
 
 app = typer.Typer(
@@ -23,11 +23,16 @@ app = typer.Typer(
 for experiment in (experiments.table, experiments.sweep, experiments.figures):
     lab.app.command()(experiment)
 app.add_typer(lab.app, name="lab")
+app.add_typer(sources.app, name="sources")
 for command in (
     demo.demo,
     plan.plan,
     inspect.inspect,
     config.config,
+    pages.pages,
+    why.why,
+    health.health,
+    clicks.clicks,
 ):
     app.command(help=command.__doc__)(command)
 

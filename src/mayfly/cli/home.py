@@ -19,8 +19,10 @@ from mayfly.cli.layers import FILE, SETTINGS, Origin, Setting, read_file, resolv
 from mayfly.cli.network import user_agent
 from mayfly.crawl.settings import Settings
 from mayfly.errors import RunError, UsageError
+from mayfly.store.sqlite import SqliteStore
 
 DEFAULT = Path("mayfly-home")
+DATABASE = "mayfly.db"
 Home = Annotated[
     Path, typer.Option("--home", envvar="MAYFLY_HOME", help="Folder of the crawl: settings, database, raw answers.")
 ]
@@ -85,6 +87,16 @@ def existing(home: Path) -> Path:
         what = "is no folder" if home.exists() else "is not there"
         raise UsageError(f"the home {home} {what}; `mayfly find HOST…` makes one, --home names another")
     return home
+
+
+def store_of(home: Path, read_only: bool = True) -> SqliteStore:
+    """What is kept in the home, to be opened with `async with`."""
+    path = existing(home) / DATABASE
+    if read_only and not path.exists():
+        raise UsageError(
+            f"nothing is kept in {home} yet; mayfly find HOST… looks for sources, mayfly crawl crawls them"
+        )
+    return SqliteStore(path, read_only=read_only)
 
 
 def prepare(home: Path) -> None:

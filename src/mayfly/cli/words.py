@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -140,6 +142,15 @@ def ago(at: Seconds | None, now: Seconds) -> str:
     return f"{about(now - at)} ago" if at < now else f"in {about(at - now)}"
 
 
+def half_life(decay: PerSecond) -> str:
+    """How soon half of something that fades at this rate is gone.
+
+    >>> half_life(math.log(2) / 7200), half_life(0.0)
+    ('2 h', 'never')
+    """
+    return about(math.log(2) / decay) if decay > 0 else "never"
+
+
 def date(at: Seconds) -> str:
     """A moment, in UTC.
 
@@ -165,6 +176,26 @@ def plain(text: str) -> str:
 
 def _is_shown(letter: str) -> bool:
     return letter in _JOINERS or unicodedata.category(letter) not in _HIDDEN
+
+
+def dumps(told: Any) -> str:
+    """JSON for programs, in one line; a number without end is null, for JSON has none.
+
+    >>> dumps({"interval": math.inf, "url": "ä"})
+    '{"interval": null, "url": "\\\\u00e4"}'
+    """
+    return json.dumps(_finite(told))
+
+
+def _finite(told: Any) -> Any:
+    match told:
+        case float() if not math.isfinite(told):
+            return None
+        case dict():
+            return {key: _finite(value) for key, value in told.items()}
+        case list() | tuple():
+            return [_finite(value) for value in told]
+    return told
 
 
 def say(text: str, err: bool = False) -> None:

@@ -1,0 +1,55 @@
+"""`mayfly health`: silent failures, for people and for cron."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from mayfly.cli import home as homes
+from mayfly.cli import options, words
+from mayfly.cli.layers import resolve
+from mayfly.core.model import HOUR, Seconds
+from mayfly.crawl.health import Finding, disk_low, findings
+from mayfly.crawl.settings import Settings
+from mayfly.fetch.loop import run
+
+
+def health(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> None:
+    """Say what fails silently: sources that should have shown something and did not, all-304, refusals, hosts down.
+
+    Ends with status 0 if all is well and 1 if something needs attention, for cron.
+
+    Example: mayfly health
+    """
+    settings, _ = resolve(home, {})
+    now = time.time()
+    found, watched = run(_look(home, settings, now))
+    wrong = sum(finding.attention for finding in found)
+    if as_json:
+        typer.echo(words.dumps({"healthy": not wrong, "findings": [asdict(finding) for finding in found]}))
+    elif found:
+        for finding in found:
+            _print(finding, now)
+    if not as_json and not wrong:
+        typer.echo(f"{watched:,} sources are watched; nothing needs attention.")
+    raise typer.Exit(1 if wrong else 0)
+
+
+async def _look(home: Path, settings: Settings, now: Seconds) -> tuple[list[Finding], int]:
+    async with homes.store_of(home) as store:
+        sources = await store.sources()
+        found = findings(sources, await store.hosts(), await store.minutes(now - HOUR), now, settings.budget)
+    free = shutil.disk_usage(home).free / 1e9
+    active = sum(1 for source in sources if source.state == "active")
+    return [*disk_low(free, settings.free_gigabytes, str(home)), *found], active
+
+
+def _print(finding: Finding, now: Seconds) -> None:
+    mark = "!" if finding.attention else "·"
+    since = f", since {words.ago(finding.since, now)}" if finding.since is not None else ""
+    words.say(f"{mark} {finding.where}: {finding.what}{since}: {finding.says}.")
+    words.say(f"    {finding.advice}")

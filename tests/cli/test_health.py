@@ -1,0 +1,45 @@
+"""`mayfly health`: what fails silently, with an exit status for cron."""
+
+import asyncio
+import json
+import time
+
+from mayfly.store.records import Crawled, Memory, Minute, NewSource, ShownLink
+from mayfly.store.sqlite import SqliteStore
+
+
+def test_what_is_wrong_is_said_with_what_to_do(command, lived) -> None:
+    done = command("health")
+    assert done.status == 1 and done.err == ""
+    for said in (
+        "! the crawl: not-running, since 10 h ago: the crawl is not running.",
+        "    start it: mayfly crawl",
+        "! gone.example: nothing-found, since 20 h ago: no sources were found: dns (the host name has no address).",
+        "! https://paper.example/news/: forbidden, since 20 h ago: 1 failures in a row, the last: robots",
+    ):
+        assert said in done.out, said
+    told = json.loads(command("health", "--json").out)
+    assert told["healthy"] is False
+    assert {finding["what"] for finding in told["findings"]} == {"not-running", "nothing-found", "forbidden"}
+
+
+def test_all_well_is_status_0(command, home) -> None:
+    async def live() -> None:
+        now = time.time()
+        async with SqliteStore(home / "mayfly.db") as store:
+            await store.add_sources(now, [NewSource("https://a.example/", "front")])
+            await store.commit(
+                Crawled(0, now, 200, 0.1, 10, Memory(), [ShownLink("https://a.example/x", "a.example")], first=True)
+            )
+            await store.note_minute(Minute(now, 1, 0, 0, 0, 0, None))
+
+    home.mkdir()
+    asyncio.run(live())
+    done = command("health")
+    assert done.status == 0 and done.out == "1 sources are watched; nothing needs attention.\n"
+    assert json.loads(command("health", "--json").out) == {"healthy": True, "findings": []}
+
+
+def test_little_space_needs_attention(command, lived) -> None:
+    (lived / "mayfly.toml").write_text("free-gigabytes = 1000000\n")
+    assert "disk-low" in command("health").out

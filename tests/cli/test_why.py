@@ -1,0 +1,107 @@
+"""`mayfly why`: sources, pages, and what is neither."""
+
+import asyncio
+import json
+
+from mayfly.core.model import DAY
+from mayfly.store.records import ClickRow
+from mayfly.store.sqlite import SqliteStore
+
+FRONT, FEED, SECTION = "https://paper.example/", "https://paper.example/feed.xml", "https://paper.example/news/"
+
+
+def told(command, url: str) -> dict:
+    done = command("why", url, "--json")
+    assert done.status == 0, done.err
+    return json.loads(done.out)
+
+
+def test_a_source_is_explained(command, lived) -> None:
+    done = command("why", FRONT)
+    assert done.status == 0
+    for said in (
+        f"{FRONT} is a source (front of paper.example), found 20 h ago by hand.",
+        "It shows about 12 new links a day (λ); a page there brings about 3 clicks (P), half of them within 83 min (μ",
+        "So it is crawled every 15 min; next now.",
+        "A crawl of it was worth 0.8 at the last plan; a fetch has to earn 0.4 now (the price).",
+        "The plan notes: site-limited.",
+        "The site paper.example gets one request every 30 s at most (its robots.txt), shared by 3 sources",
+        "4 crawls so far, the last 10 h ago; 3 new links, the last 10 h ago",
+        "With twice the links or twice the clicks it would be crawled every",
+        "mayfly sources pin https://paper.example/ --every 10m",
+    ):
+        assert said in done.out, said
+    facts = told(command, FRONT)
+    assert facts["what"] == "source" and facts["price"] == 0.4 and facts["source"]["crawls"] == 4
+    assert 0 < facts["if_twice"] < 900
+    assert facts["yields"] == [1]  # of the six hours before the last crawl
+
+
+def test_a_source_that_does_not_pay_or_fails_says_so(command, lived) -> None:
+    feed = command("why", FEED).out
+    assert "It is not crawled for what it is worth" in feed and "found 20 h ago on https://paper.example/" in feed
+    assert "Even with twice the links or twice the clicks it would not be crawled." in feed
+    section = command("why", SECTION).out
+    assert "1 failures in a row, the last: robots (robots.txt does not allow it)." in section
+    assert "It was never crawled." in section and "Nothing is believed of it yet" in section
+    command("sources", "block", FEED, "--why", "dull")
+    command("sources", "pin", FRONT, "--every", "10m")
+    assert "It is blocked: dull." in command("why", FEED).out
+    assert "It is pinned: crawled at least every 10m" in command("why", FRONT).out
+
+
+def test_a_page_is_explained(command, lived) -> None:
+    url = "https://paper.example/story-4"
+    said = command("why", url).out
+    for part in (
+        f"{url} is a page of paper.example: fetched.",
+        'on https://paper.example/feed.xml, number 4 there as "Story 4".',
+        "Fetched 18 h ago, 3 min after it was found, status 200.",
+        "after it was published.",
+        'It is kept: "Title 2".',
+    ):
+        assert part in said, part
+    assert "(feed)" in said or "(json-ld)" in said
+    assert "clicks" not in said
+
+
+def test_clicks_of_a_page_are_told(command, lived) -> None:
+    async def click() -> None:
+        async with SqliteStore(lived / "mayfly.db") as store:
+            fetched = (await store.page_at("https://paper.example/story-4")).fetched_at
+            rows = [ClickRow("https://paper.example/story-4", fetched + 3000.0, 5.0)]
+            await store.add_clicks(fetched + DAY, rows)
+
+    asyncio.run(click())
+    assert told(command, "https://paper.example/story-4")["clicks"] == 5.0
+    assert "5 clicks since its fetch are known." in command("why", "https://paper.example/story-4").out
+
+
+def test_pages_that_are_not_kept_say_why(command, lived) -> None:
+    assert "It is older than its finding" in command("why", "https://paper.example/story-5").out
+    assert "It waits for its fetch" in command("why", "https://paper.example/story-6").out
+
+
+def test_an_unknown_address_says_what_would_keep_it_out(command, lived) -> None:
+    facts = told(command, "https://paper.example/private/x")
+    assert (facts["what"], facts["watched"], facts["robots"]) == ("unknown", True, False)
+    assert told(command, "https://paper.example/other")["robots"] is True
+    said = command("why", "https://paper.example/story-1").out
+    assert "remembered as old and not fetched" in said and "The nearest source is" in said
+    assert "becomes a source when it is still there after 3d" in command("why", "https://paper.example/sports/").out
+    foreign = command("why", "https://other.example/").out
+    assert "is not watched: mayfly find other.example" in foreign and "What its robots.txt says is not known" in foreign
+    assert "others of its site paper.example are" in command("why", "https://blog.paper.example/").out
+
+
+def test_patterns_that_keep_it_out_are_named(command, lived) -> None:
+    (lived / "mayfly.toml").write_text('not = ["*/secret/*"]\nonly = ["*/news/*"]\n')
+    said = command("why", "https://paper.example/secret/1?a=b").out
+    assert "The pattern */secret/* (setting not) keeps it from ever being fetched." in said
+    assert "None of the patterns in `only` has it" in said
+    assert "pattern" not in command("why", "https://paper.example/news/1").out
+
+
+def test_what_is_no_address_is_refused(command, lived) -> None:
+    done = command("why", "mailto://x")
+    assert done.status == 2 and "is no web address" in done.err
