@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import mayfly
-from mayfly.cli import clicks, config, demo, experiments, health, inspect, lab, pages, plan, sources, why, words
+from mayfly.cli import clicks, config, demo, experiments, health, inspect, lab, pages, plan, record, sources, why, words
 from mayfly.errors import MayflyError
 
 app = typer.Typer(
@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for experiment in (experiments.table, experiments.sweep, experiments.figures):
+for experiment in (experiments.table, experiments.sweep, experiments.figures, record.record):
     lab.app.command()(experiment)
 app.add_typer(lab.app, name="lab")
 app.add_typer(sources.app, name="sources")

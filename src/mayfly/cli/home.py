@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +24,7 @@ from mayfly.store.sqlite import SqliteStore
 
 DEFAULT = Path("mayfly-home")
 DATABASE = "mayfly.db"
+LAST_RUN = "last-run.json"
 Home = Annotated[
     Path, typer.Option("--home", envvar="MAYFLY_HOME", help="Folder of the crawl: settings, database, raw answers.")
 ]
@@ -161,6 +163,26 @@ def keep_contact(home: Path, contact: str) -> None:
         raise RunError(f"{path} cannot be written: {error.strerror}") from None
     if read_file(home).get("contact") != contact:
         raise RunError(f"{path}: the contact could not be put in; write {line} there")
+
+
+def note_run(home: Path, settings: Settings) -> None:
+    """Keep how the last crawl was run, for `lab record`: its flags are known nowhere else."""
+    told = {
+        "at": time.time(),
+        "policy": settings.policy,
+        "budget": settings.budget,
+        "record_every": settings.record_every,
+    }
+    _write(home / LAST_RUN, json.dumps(told) + "\n", over=True)
+
+
+def last_run(home: Path) -> dict[str, Any]:
+    """How the last crawl was run; empty if that is not known."""
+    try:
+        told = json.loads((home / LAST_RUN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def template() -> str:

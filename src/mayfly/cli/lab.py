@@ -17,7 +17,7 @@ from mayfly.lab.facts import PAPER_FACTS, describe
 from mayfly.lab.replay import Run, replay, report
 from mayfly.lab.shapes import SHAPES, read_shape
 from mayfly.lab.synthetic import make_world
-from mayfly.lab.trace import write_trace
+from mayfly.lab.trace import Trace, write_trace
 
 app = typer.Typer(help="Try policies on recorded worlds, in virtual time.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -50,8 +50,7 @@ def make(
         raise UsageError(f"--like must be one of {', '.join(SHAPES)}, or a .toml file of parameters, not '{like}'")
     if not (0 < scale < float("inf") and 0 < (shape.days if days is None else days) < float("inf")):
         raise UsageError("--scale and --days must be above 0")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is there already and not an empty folder; choose another or empty it")
+    new_folder(out)
     shape = replace(shape.scaled(scale), days=shape.days if days is None else days)
     with words.progress("making", 2) as bar:
         trace = make_world(shape, seed, Path(like).stem)
@@ -65,6 +64,12 @@ def make(
         f"{out}: {len(set(trace.hosts)):,} hosts, {len(trace.source_ids):,} sources, {len(trace.page_ids):,} pages, "
         f"{len(trace.added):,} links, {trace.clicks.number.sum():,.0f} clicks in {shape.days:g} days"
     )
+
+
+def new_folder(out: Path) -> None:
+    """Refuse a folder with something in it."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is there already and not an empty folder; choose another or empty it")
 
 
 @app.command()
@@ -113,6 +118,7 @@ def run(
         trace, policy, budget, estimator, feedback, log_push, history, replan, bin, host_delay, probe, value, seed
     )
     scored = options.window_of(window, trace)
+    _warn(trace)
     with words.progress(policy, 1) as advance:
         reached = 0.0
 
@@ -129,6 +135,17 @@ def run(
         typer.echo(json.dumps(figures))
     else:
         _print_run(figures)
+
+
+def _warn(trace: Trace) -> None:
+    """Say so where a record cannot know what another policy would have seen."""
+    if trace.about.get("origin") == "recorded" and not trace.about.get("record_every"):
+        by = trace.about.get("policy") or "a policy"
+        words.say(
+            f"mayfly: {trace.name} was recorded by {by}, not at a fixed interval (crawl --record-every): it cannot "
+            "know what another policy would have seen, so compare with care",
+            err=True,
+        )
 
 
 def _write_actions(done: Run, path: Path) -> None:
