@@ -123,7 +123,7 @@ END;
 CREATE TABLE log (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, kind TEXT NOT NULL, source INTEGER, page INTEGER,
     status INTEGER, seconds REAL, bytes INTEGER, outcome TEXT NOT NULL DEFAULT '',
-    stayed INTEGER, gone INTEGER, first INTEGER
+    stayed INTEGER, gone INTEGER, first INTEGER, dated INTEGER, dated_since REAL
 );
 CREATE INDEX log_by_source ON log (source, at) WHERE kind = 'crawl';
 CREATE TABLE steps (seq INTEGER PRIMARY KEY, "by" REAL NOT NULL);

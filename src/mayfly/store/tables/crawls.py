@@ -83,11 +83,11 @@ def _compare(database: Database, source: SourceId, links: Sequence[ShownLink]) -
 
 def _log(database: Database, crawled: Crawled, stayed: int, gone: int) -> int:
     database.execute(
-        "INSERT INTO log (at, kind, source, status, seconds, bytes, outcome, stayed, gone, first)"
-        " VALUES (?, 'crawl', ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO log (at, kind, source, status, seconds, bytes, outcome, stayed, gone, first, dated,"
+        " dated_since) VALUES (?, 'crawl', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             crawled.at, crawled.source, crawled.status, crawled.seconds, crawled.wire_bytes,
-            storable(crawled.note), stayed, gone, crawled.first,
+            storable(crawled.note), stayed, gone, crawled.first, crawled.dated, crawled.dated_since,
         ),
     )  # fmt: skip
     return database.last_insert_rowid()

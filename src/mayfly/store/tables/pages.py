@@ -9,6 +9,7 @@ from mayfly.core.model import SourceId
 from mayfly.store.connection import Database
 from mayfly.store.records import Outcome, Page
 from mayfly.store.tables import seen
+from mayfly.store.tables.words import storable
 
 _SELECT = """
 SELECT p.id, p.url, p.host, p.site, p.source, coalesce(s.url, ''), p.anchor, p.context, p.rank, p.found_at, p.published,
@@ -59,7 +60,8 @@ def _query(words: str) -> str:
     >>> _query('prime-minister "said NOT')
     '"prime-minister" "said" "NOT"'
     """
-    return " ".join(f'"{word}"' for word in words.replace('"', " ").split() if any(map(str.isalnum, word)))
+    apart = storable(words).replace('"', " ").replace("\0", " ").split()
+    return " ".join(f'"{word}"' for word in apart if any(map(str.isalnum, word)))
 
 
 def _read(rows: Iterable[Any]) -> list[Page]:

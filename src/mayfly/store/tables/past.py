@@ -32,7 +32,7 @@ def span_since(database: Database, since: Seconds) -> Span:
 def chunk(database: Database, span: Span) -> tuple[list[Past], Span]:
     """The first part of what happened, and the rest of the span."""
     rows: list[Any] = database.execute(
-        "SELECT seq, at, kind, source, page, outcome, stayed, gone, first FROM log"
+        "SELECT seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since FROM log"
         " WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (*span, _CHUNK),
     ).fetchall()
@@ -85,10 +85,10 @@ def crawl_gaps(database: Database) -> dict[SourceId, Seconds]:
 
 
 def _past(database: Database, row: Any, shown: dict[int, Any]) -> Past:
-    seq, at, kind, source, page, outcome, stayed, gone, first = row
+    seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since = row
     if kind == "crawl":
         new, known = shown.get(seq, ([], []))
-        return PastCrawl(at, source, new, known, stayed, gone, bool(first))
+        return PastCrawl(at, source, new, known, stayed, gone, bool(first), dated, dated_since)
     if kind == "fetch":
         return PastFetch(at, page, outcome == "fetched")
     if kind == "step":

@@ -1,0 +1,150 @@
+"""What becomes of a page."""
+
+import pytest
+
+from mayfly.store.records import FetchFailure, LandedFetch, PastFetch
+
+
+@pytest.fixture
+def found(store, make):
+    """Pages 1 to 4 of source 0, which was looked at before."""
+    store.commit(make.crawl(0, 100.0, 9, wanted=False, first=True))
+    store.commit(make.crawl(0, 200.0, 1, 2, 3, 4, anchor="read this"))
+    return store
+
+
+def test_a_page_is_kept_with_all_that_is_known_of_it(found, make) -> None:
+    landed = found.commit(
+        make.fetched(
+            1, 260.0, title="A title", text="What it says", language="en", body_hash=-5, canonical="https://c.example/",
+            published=190.0, published_from="json-ld", warc="a.warc.gz:17", final_url="https://f.example/",
+        )
+    )  # fmt: skip
+    assert landed == LandedFetch("fetched")
+    page = found.page_at(make.url(1))
+    assert (page.id, page.source, page.source_url, page.landed) == (1, 0, "https://news.example/section-0", 1)
+    assert (page.published, page.published_from, page.fetched_at, page.delay) == (190.0, "json-ld", 260.0, 70.0)
+    assert (page.title, page.text, page.language, page.body_hash) == ("A title", "What it says", "en", -5)
+    assert (page.canonical, page.final_url, page.warc) == ("https://c.example/", "https://f.example/", "a.warc.gz:17")
+    assert (page.anchor, page.rank, page.host, page.site) == ("read this", 1, "news.example", "news.example")
+    assert found.sources([0])[0].good_pages == 1
+
+
+def test_without_a_date_it_was_published_in_the_middle_of_the_gap(found, make) -> None:
+    found.commit(make.fetched(1, 260.0))
+    page = found.page_at(make.url(1))
+    assert (page.published, page.published_from, page.delay) == (150.0, "gap", 110.0)
+
+
+def test_without_a_look_before_it_was_published_when_it_was_found(store, make) -> None:
+    store.commit(make.crawl(1, 300.0, 1))
+    store.commit(make.fetched(1, 310.0))
+    assert store.page_at(make.url(1)).published == 300.0
+
+
+def test_a_failure_is_no_look(store, make) -> None:
+    store.commit(make.crawl(0, 100.0))
+    store.commit(FetchFailure("source", 0, 190.0, "busy"))
+    store.commit(make.crawl(0, 200.0, 1))
+    store.commit(make.fetched(1, 260.0))
+    assert store.page_at(make.url(1)).published == 150.0
+
+
+def test_the_date_of_the_link_counts_where_the_page_says_nothing(store, make) -> None:
+    store.commit(make.crawl(0, 200.0, 1, 2, published=180.0, published_from="feed"))
+    store.commit(make.fetched(1, 260.0))
+    store.commit(make.fetched(2, 260.0, published=170.0, published_from="meta"))
+    assert (store.page_at(make.url(1)).published, store.page_at(make.url(1)).published_from) == (180.0, "feed")
+    assert (store.page_at(make.url(2)).published, store.page_at(make.url(2)).published_from) == (170.0, "meta")
+
+
+def test_a_page_from_the_future_has_no_delay(found, make) -> None:
+    found.commit(make.fetched(1, 260.0, published=300.0))
+    assert found.page_at(make.url(1)).delay == 0.0
+
+
+def test_the_same_body_is_a_duplicate_of_the_first(found, make) -> None:
+    assert found.commit(make.fetched(1, 260.0, body_hash=7, text="said once")) == LandedFetch("fetched")
+    assert found.commit(make.fetched(2, 261.0, body_hash=7, text="said once")) == LandedFetch("duplicate", 1)
+    assert found.commit(make.fetched(3, 262.0, body_hash=7)) == LandedFetch("duplicate", 1)
+    assert found.page_at(make.url(2)).duplicate_of == 1
+    assert [page.id for page in found.search("said once")] == [1]
+    source = found.sources([0])[0]
+    assert (source.good_pages, source.dull_pages) == (1, 2)
+
+
+def test_a_tiny_body_is_no_reason_to_call_a_page_a_duplicate(found, make) -> None:
+    for page in 1, 2:
+        assert found.commit(make.fetched(page, 260.0, body_hash=7, wire_bytes=20)).outcome == "fetched"
+
+
+def test_only_kept_pages_have_duplicates(found, make) -> None:
+    found.commit(make.fetched(1, 260.0, "soft-404", body_hash=7))
+    assert found.commit(make.fetched(2, 261.0, body_hash=7)).outcome == "fetched"
+    assert found.commit(make.fetched(3, 261.0, "old", body_hash=7)) == LandedFetch("old")
+
+
+def test_a_page_is_settled_once(found, make) -> None:
+    found.commit(make.fetched(1, 260.0, title="first"))
+    assert found.commit(make.fetched(1, 270.0, "old", title="second")) == LandedFetch("fetched")
+    found.commit(FetchFailure("page", 1, 280.0, "dns"))
+    found.drop([1], 290.0)
+    page = found.page_at(make.url(1))
+    assert (page.outcome, page.title, page.fetched_at, page.landed) == ("fetched", "first", 260.0, 1)
+    assert found.sources([0])[0].dull_pages == 0
+    assert [past.at for past in found.past(0.0) if isinstance(past, PastFetch)] == [260.0]
+
+
+def test_a_failure_is_tried_again_or_given_up(found, make) -> None:
+    found.commit(FetchFailure("page", 1, 260.0, "busy", status=503, retry_at=400.0))
+    assert found.waiting()[0].retry_at == 400.0
+    found.commit(FetchFailure("page", 1, 410.0, "not-found", status=404))
+    page = found.page_at(make.url(1))
+    assert (page.outcome, page.reason, page.status, page.landed, page.fetched_at) == (
+        "failed", "not-found", 404, 1, None,
+    )  # fmt: skip
+    assert [page.page for page in found.waiting()] == [2, 3, 4]
+
+
+def test_what_is_dropped_waits_no_more(found, make) -> None:
+    found.drop([2, 4], 300.0)
+    assert [page.page for page in found.waiting()] == [1, 3]
+    assert [(page.id, page.outcome) for page in found.pages()] == [(2, "dropped"), (4, "dropped")]
+
+
+def test_numbers_of_landing_have_no_gaps(found, make) -> None:
+    found.commit(make.fetched(3, 260.0))
+    found.commit(FetchFailure("page", 1, 261.0, "dns"))
+    found.drop([4], 262.0)
+    found.commit(make.fetched(2, 263.0, "log-in"))
+    assert [(page.landed, page.id) for page in found.pages()] == [(1, 3), (2, 1), (3, 4), (4, 2)]
+
+
+def test_unknown_pages_and_outcomes_are_refused(found, make) -> None:
+    with pytest.raises(LookupError, match="no page 77"):
+        found.commit(make.fetched(77, 1.0))
+    with pytest.raises(LookupError, match="no source 77"):
+        found.commit(FetchFailure("source", 77, 1.0, "dns"))
+    with pytest.raises(ValueError, match="waiting"):
+        found.commit(make.fetched(1, 1.0, "waiting"))
+
+
+def test_hosts_that_pages_link_are_suggested_unless_they_are_ours(found, make) -> None:
+    found.add_hosts(1.0, ["ours.example"])
+    found.commit(make.crawl(1, 250.0, 7))
+    for page, hosts in (
+        (1, ["a.example", "b.example", "a.example"]),
+        (2, ["a.example", "ours.example"]),
+        (5, ["a.example"]),
+    ):
+        found.commit(make.fetched(page, 300.0 + page, linked_hosts=[*hosts, "news.example"]))
+    found.commit(make.fetched(3, 400.0, "old", linked_hosts=["b.example", "c.example"]))
+    asked = found.suggestions(10)
+    assert [tuple(each) for each in asked] == [("a.example", 3, 2, 305.0), ("b.example", 1, 1, 301.0)]
+    assert found.suggestions(1) == asked[:1]
+
+
+@pytest.mark.parametrize("title", ["half \ud83d", "nul \0 inside", "ﬁligree \u202e", ""])
+def test_any_title_and_text_can_be_kept(found, make, title: str) -> None:
+    found.commit(make.fetched(1, 260.0, title=title, text=title))
+    assert found.page_at(make.url(1)).title == title.encode("utf-8", "replace").decode()

@@ -1,0 +1,66 @@
+"""What happened, in the order it did."""
+
+from mayfly.store.records import ClickRow, ClockStep, FetchFailure, PastClicks, PastCrawl, PastFetch
+
+
+def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store, make) -> None:
+    store.commit(make.crawl(0, 1000.0, 1, wanted=False, first=True))
+    store.commit(make.crawl(0, 1100.0, 1, 2, 3, published=1050.0, published_from="feed"))
+    store.commit(make.fetched(1, 1110.0, published=1.0, published_from="meta"))
+    store.commit(FetchFailure("source", 1, 1115.0, "dns"))
+    store.clock_stepped(ClockStep(520.0, -600.0))
+    store.commit(make.crawl(1, 530.0, 3, 2))
+    store.commit(make.fetched(2, 540.0, "old"))
+    assert store.past(0.0) == [
+        PastCrawl(1000.0, 0, [], [], 0, 0, True),
+        PastCrawl(1100.0, 0, [(1, make.site, 1050.0, 2), (2, make.site, 1050.0, 3)], [], 1, 0, False),
+        PastFetch(1110.0, 1, True),
+        ClockStep(520.0, -600.0),
+        PastCrawl(530.0, 1, [], [2, 1], 0, 0, False),
+        PastFetch(540.0, 2, False),
+    ]
+
+
+def test_since_a_time(store, make) -> None:
+    for at in 100.0, 200.0, 300.0:
+        store.commit(make.unchanged(0, at))
+    assert [past.at for past in store.past(200.0)] == [200.0, 300.0]
+    assert store.past(301.0) == []
+
+
+def test_pages_given_up_and_dropped_count_for_nothing(store, make) -> None:
+    store.commit(make.crawl(0, 100.0, 1, 2))
+    store.commit(FetchFailure("page", 1, 110.0, "dns", retry_at=120.0))
+    store.commit(FetchFailure("page", 1, 120.0, "dns"))
+    store.drop([2], 130.0)
+    assert store.past(101.0) == [PastFetch(120.0, 1, False), PastFetch(130.0, 2, False)]
+
+
+def test_clicks_come_back_as_they_were_told(store, make) -> None:
+    store.commit(make.crawl(0, 100.0, 1, 2))
+    store.commit(make.fetched(1, 110.0))
+    store.add_clicks(900.0, [ClickRow(make.url(number), 500.0) for number in (1, 2)])
+    told, cursor = store.clicks_since(store.told())
+    store.clicks_told(901.0, cursor)
+    store.commit(make.fetched(2, 910.0))  # too late for what was told
+    store.add_clicks(2000.0, [ClickRow(make.url(number), 1500.0) for number in (1, 2)])
+    store.clicks_told(2001.0, store.clicks_since(cursor)[1])
+    first, second = (past for past in store.past(0.0) if isinstance(past, PastClicks))
+    assert (first.at, first.clicks.page.tolist(), first.clicks.at.tolist()) == (901.0, [1], [600.0])
+    assert first.clicks.page.tolist() == told.page.tolist()
+    assert (second.at, second.clicks.page.tolist(), second.clicks.at.tolist()) == (2001.0, [1, 2], [1800.0, 1800.0])
+
+
+def test_a_long_past_comes_whole(store, make) -> None:
+    for turn in range(9):
+        store.together(*(store.store.commit(make.crawl(n % 3, 1.0 + turn, turn * 300 + n)) for n in range(300)))
+    past = store.past(0.0)
+    assert [page for crawl in past for page, *_ in crawl.new] == list(range(1, 2701))
+
+
+def test_the_time_between_crawls_is_a_median_and_failures_do_not_count(store, make) -> None:
+    for at in 0.0, 10.0, 30.0, 1000.0:
+        store.commit(make.unchanged(0, at))
+        store.commit(FetchFailure("source", 0, at + 1.0, "dns"))
+    store.commit(make.unchanged(1, 5.0))
+    assert store.crawl_gaps() == {0: 20.0}
