@@ -9,7 +9,22 @@ from typing import Annotated
 import typer
 
 import mayfly
-from mayfly.cli import clicks, config, demo, experiments, health, inspect, lab, pages, plan, record, sources, why, words
+from mayfly.cli import (
+    clicks,
+    config,
+    demo,
+    doctor,
+    experiments,
+    health,
+    inspect,
+    lab,
+    pages,
+    plan,
+    record,
+    sources,
+    why,
+    words,
+)
 from mayfly.errors import MayflyError
 
 app = typer.Typer(
@@ -32,6 +47,7 @@ for command in (
     pages.pages,
     why.why,
     health.health,
+    doctor.doctor,
     clicks.clicks,
 ):
     app.command(help=command.__doc__)(command)

@@ -140,9 +140,9 @@ def _as_json(one: Inspected, text: bool) -> dict[str, Any]:
 
 def _print(one: Inspected, every: bool, text: bool) -> None:
     document = one.document
-    typer.echo(f"{one.input}: {document.kind if document else 'nothing'}")
+    words.say(f"{one.input}: {document.kind if document else 'nothing'}")
     if one.error:
-        typer.echo(f"  error      {one.error}")
+        words.say(f"  error      {one.error}")
     if document is None:
         return
     for name, value in (
@@ -158,9 +158,12 @@ def _print(one: Inspected, every: bool, text: bool) -> None:
         *((date.what, f"{_moment(date.at)}  ({date.origin})") for date in document.dates),
     ):
         if value:
-            typer.echo(f"  {name:<10} {value}")
+            words.say(f"  {name:<10} {value}")
     if text and document.text:
-        typer.echo(f"\n{document.text}\n")
+        typer.echo("")
+        for line in document.text.splitlines():
+            words.say(line)
+        typer.echo("")
     _print_links(document, every)
 
 

@@ -1,0 +1,80 @@
+"""`mayfly doctor`: checks of a home. It looks, and repairs nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+from mayfly.cli import home as homes
+from mayfly.cli import options, words
+from mayfly.cli.layers import FILE, resolve
+from mayfly.crawl.settings import Settings
+from mayfly.errors import MayflyError, UsageError
+from mayfly.fetch.loop import run
+from mayfly.store.records import Complaint
+
+
+def doctor(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> None:
+    """Check a home: rights, settings, space, the database and all that must hold in it. Repairs nothing.
+
+    Ends with status 1 if there is anything to complain of.
+
+    Example: mayfly doctor
+    """
+    homes.existing(home)
+    found = [*_folder(home), *_settings(home), *_database(home)]
+    if as_json:
+        typer.echo(words.dumps({"sound": not found, "complaints": [one._asdict() for one in found]}))
+    else:
+        for one in found:
+            words.say(f"! {one.where}: {one.what}.")
+            words.say(f"    {one.advice}")
+        if not found:
+            words.say(f"{home}: nothing is wrong.")
+    raise typer.Exit(1 if found else 0)
+
+
+def _folder(home: Path) -> Iterator[Complaint]:
+    """Rights, and what was left lying about."""
+    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        yield Complaint("the folder may not be read and written", str(home), "check whose it is: ls -ld")
+        return
+    for path in sorted(home.iterdir()):
+        wanted = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+        if not os.access(path, wanted):
+            yield Complaint("it may not be read and written", str(path), "check whose it is: ls -l")
+        elif path.name.endswith(".unfinished") or path.name.startswith(f".{FILE}."):
+            yield Complaint("something was cut short while it was written", str(path), "nobody needs it; remove it")
+
+
+def _settings(home: Path) -> Iterator[Complaint]:
+    """Whether they can be read, and hold."""
+    try:
+        settings, _ = resolve(home, {})
+    except UsageError as error:
+        yield Complaint(str(error), str(home / FILE), "set it right; mayfly config shows what is in force")
+        settings = Settings()
+    free = shutil.disk_usage(home).free / 1e9
+    if free < settings.free_gigabytes:
+        what = f"{free:.1f} GB are free, and under {settings.free_gigabytes:g} GB the crawl pauses"
+        yield Complaint(what, str(home), "make room, or keep less: keep-history, keep-text, keep-warc")
+
+
+def _database(home: Path) -> list[Complaint]:
+    """What the store says of itself; that it cannot be opened is a complaint like others."""
+    path = home / homes.DATABASE
+    if not path.exists():
+        return []
+    try:
+        return run(_check(home))
+    except MayflyError as error:
+        return [Complaint(str(error), str(path), "it was left as it is")]
+
+
+async def _check(home: Path) -> list[Complaint]:
+    async with homes.store_of(home) as store:
+        return await store.check()
