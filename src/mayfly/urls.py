@@ -194,6 +194,20 @@ def _is_tracking(part: str) -> bool:
     return only is None or only.fullmatch(value) is not None
 
 
+def same_page(url: str) -> str:
+    """A key that canonical URLs share which nearly always show the same page: by http or https, with or without www,
+    a last slash, or the mark of a version for phones.
+
+    >>> same_page("https://www.example.com/amp/a/b/") == same_page("http://example.com/a/b")
+    True
+    """
+    rest = url.partition("://")[2].removeprefix("www.")
+    host, slash, path = rest.partition("/")
+    if "amp" in path:
+        path = path.removeprefix("amp/").removesuffix("/").removesuffix("/amp")
+    return host + slash + path.removesuffix("/")
+
+
 def site_of(url: str) -> str:
     """The site of a URL or host name: its registered domain, private suffixes kept apart; an address is its own site.
 

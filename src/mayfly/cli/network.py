@@ -10,6 +10,7 @@ import mayfly
 from mayfly.errors import UsageError
 
 if TYPE_CHECKING:  # takes a third of a second, which other commands need not wait for
+    from mayfly.fetch.answers import Limits
     from mayfly.fetch.http import Fetcher
 
 AGENT = "mayfly"  # the name robots.txt knows us by
@@ -25,13 +26,22 @@ ConnectToRules = Annotated[
 Contact = Annotated[str | None, typer.Option(help="An address or page in the User-Agent where we can be reached.")]
 
 
-def fetcher(allow_private: str | None, connect_to: list[str] | None, contact: str | None) -> Fetcher:
+def fetcher(
+    allow_private: str | None,
+    connect_to: list[str] | None,
+    contact: str | None,
+    limits: Limits | None = None,
+    connections: int = 256,
+) -> Fetcher:
     """A fetcher as the flags say."""
     from mayfly.fetch.addresses import ConnectTo, Routes, Vetting
+    from mayfly.fetch.answers import DEFAULT_LIMITS
     from mayfly.fetch.http import Fetcher
 
     return Fetcher(
         user_agent(contact),
+        limits=limits or DEFAULT_LIMITS,
+        connections=connections,
         vetting=Vetting(part for part in (allow_private or "").split(",") if part),
         routes=Routes([ConnectTo.parse(rule) for rule in connect_to or []]),
     )

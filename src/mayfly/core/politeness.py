@@ -96,6 +96,10 @@ class Bucket:
         self._tokens = self._room
         self._at = now
 
+    def start(self, now: Seconds) -> None:
+        """Begin to count, with one token."""
+        self._tokens, self._at = 1.0, now
+
     def take(self, now: Seconds) -> bool:
         """A request leaves, if it may."""
         self._fill(now)
@@ -103,6 +107,10 @@ class Bucket:
             return False
         self._tokens -= 1
         return True
+
+    def give_back(self) -> None:
+        """It did not leave after all."""
+        self._tokens = min(self._room, self._tokens + 1)
 
     def next_token(self, now: Seconds) -> Seconds:
         """When the next request may leave."""

@@ -43,13 +43,16 @@ def findings(
     minutes: Sequence[Minute],
     now: Seconds,
     budget: PerSecond | None = None,
+    holder: str = "",
 ) -> list[Finding]:
-    """All that is wrong, what concerns most first. `minutes` are those of the last hour at least."""
+    """All that is wrong, what concerns most first. `minutes` are those of the last hour at least; `holder` is who
+    crawls now, as `lock.holder` says.
+    """
     active = [source for source in sources if source.state == "active"]
     down = list(hosts_down(active))
     gone = {finding.where for finding in down}
     found = [
-        *crawl_stopped(minutes, active, now),
+        *crawl_stopped(minutes, active, now, holder),
         *network_down(minutes, now),
         *down,
         *hosts_without_sources(hosts),
@@ -70,13 +73,19 @@ def disk_low(free_gigabytes: float, least_gigabytes: float, where: str) -> list[
     return [Finding("disk-low", where, None, says, "make room, or shorten keep-history, keep-text and keep-warc")]
 
 
-def crawl_stopped(minutes: Sequence[Minute], sources: Sequence[Source], now: Seconds) -> Iterator[Finding]:
+def crawl_stopped(
+    minutes: Sequence[Minute], sources: Sequence[Source], now: Seconds, holder: str = ""
+) -> Iterator[Finding]:
     """Nothing was noted for some minutes though there is something to crawl."""
     last = max((minute.at for minute in minutes), default=None)
     if not sources or (last is not None and now - last <= STOPPED + MINUTE):
         return
     seen = max((source.last_crawl for source in sources if source.last_crawl is not None), default=None)
     since = last if last is not None else seen
+    if holder:
+        says, advice = f"{holder} crawls, but has noted nothing of late", "see its log, or stop it and start it again"
+        yield Finding("stuck", "the crawl", since, says, advice)
+        return
     says = "the crawl is not running" if since is not None else "the crawl has never run"
     yield Finding("not-running", "the crawl", since, says, "start it: mayfly crawl")
 
@@ -104,7 +113,7 @@ def budget_unused(
         return
     limited = sum(1 for source in sources if source.estimate and source.estimate.note == "site-limited")
     advice = (
-        f"{limited} sources are site-limited: more hosts, or a shorter host-delay, would use it"
+        f"{several(limited, 'source')} at the limit of their site: more hosts, or a shorter host-delay, would use it"
         if limited
         else "nothing more is worth fetching: lower the budget, or find more hosts"
     )
@@ -155,7 +164,7 @@ def _failing(source: Source) -> Finding | None:
     if source.failures < (1 if robots else IN_A_ROW):
         return None
     what = "forbidden" if robots else "refused" if source.failure == Reason.REFUSED else "failing"
-    says = f"{source.failures} failures in a row, the last: {sentence(source.failure)}"
+    says = f"{several(source.failures, 'failure')} in a row, the last: {sentence(source.failure)}"
     return Finding(what, source.url, last_good(source), says, _advice(source.failure, _look(source)), source.failure)
 
 
@@ -206,6 +215,15 @@ def sentence(reason: str) -> str:
     'dns (the host name has no address)'
     """
     return f"{reason} ({_SENTENCES[reason]})" if reason in _SENTENCES else reason
+
+
+def several(count: float, noun: str) -> str:
+    """So many of them.
+
+    >>> several(1, "source"), several(1200, "source")
+    ('1 source', '1,200 sources')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _look(source: Source) -> str:

@@ -207,6 +207,17 @@ class Resolver(AbstractResolver):
             for address in allowed
         ]
 
+    async def address_of(self, host: str, port: int) -> str | None:
+        """Where a name on the web is, to be gentle with it; None if it has no address or we were told where it is."""
+        if self._routes.target(host, port) != (host, port):
+            return None
+        if is_address(host):
+            return host
+        try:
+            return (await self._addresses(host))[0]
+        except OSError:
+            return None
+
     async def close(self) -> None:
         """Part of aiohttp's interface."""
         for task in self._asking.values():

@@ -29,6 +29,7 @@ from mayfly.urls import absolute, is_address
 
 May: TypeAlias = Callable[[str], Awaitable[Reason | None]]  # asked before each request: None, or why not
 
+ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MEDIA = ("image/", "video/", "audio/", "font/")
 _ARCHIVES = frozenset(("application/zip", "application/x-rar-compressed", "application/pdf"))
@@ -80,14 +81,13 @@ class Fetcher:
         self._routes = routes or Routes()
         self._keep_alive = keep_alive
         self._connections = connections
-        self._nameservers, self._nameserver_port = nameservers, nameserver_port
         self._trust = trust
         self._session: aiohttp.ClientSession | None = None
+        self._resolver = Resolver(self._vetting, self._routes, nameservers, nameserver_port)
 
     async def __aenter__(self) -> Self:
-        resolver = Resolver(self._vetting, self._routes, self._nameservers, self._nameserver_port)
         connector = aiohttp.TCPConnector(
-            resolver=resolver,
+            resolver=self._resolver,
             use_dns_cache=False,  # the resolver keeps its own, by time to live
             limit=self._connections,
             keepalive_timeout=self._keep_alive,
@@ -120,7 +120,7 @@ class Fetcher:
         *,
         validators: Validators = UNKNOWN,
         may: May | None = None,
-        accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+        accept: str = ACCEPT,
         limits: Limits | None = None,
     ) -> Response | Failed:
         """Get `url`, following redirects."""
@@ -133,6 +133,10 @@ class Fetcher:
             return trip.failed(stop)
         except Exception as error:
             return trip.failed(explained(error, limits))
+
+    async def address_of(self, host: str, port: int) -> str | None:
+        """The address of a host, where it is the web that says so."""
+        return await self._resolver.address_of(host, port)
 
     async def _travel(self, trip: _Trip, headers: dict[str, str], may: May, limits: Limits) -> Response:
         url = absolute(trip.asked)

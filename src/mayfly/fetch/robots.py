@@ -6,6 +6,7 @@ not catch `FooBot`, and `FooBot/1.2` means `FooBot`.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections import OrderedDict
@@ -112,8 +113,17 @@ class Kept:
 class Robots:
     """The robots.txt of all origins, asked for when needed and kept for a day at most."""
 
-    def __init__(self, fetcher: Fetches, agent: str, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        fetcher: Fetches,
+        agent: str,
+        limits: Limits = DEFAULT_LIMITS,
+        learned: Callable[[str, bytes | None, Seconds], None] | None = None,
+    ) -> None:
+        """`learned` is told every good copy: its origin, the bytes (None: there is none), and when it came."""
         self._fetcher = fetcher
+        self._learned = learned
+        self._asking: dict[str, asyncio.Task[Kept]] = {}
         self._limits = replace(limits, wire_bytes=READ_BYTES + 1, body_bytes=READ_BYTES + 1, cut=True)
         self._agent = agent
         self._kept: OrderedDict[str, Kept] = OrderedDict()
@@ -130,15 +140,29 @@ class Robots:
         kept = self.known(url, now)
         if kept is None:
             origin = _origin(url)
-            answer = await self._fetcher.fetch(
-                f"{origin}/robots.txt", accept="text/plain,*/*;q=0.5", limits=self._limits, may=may
-            )
-            kept = self._learn(origin, answer, now)
+            task = self._asking.get(origin)
+            if task is None:  # asked for once, however many wait for it
+                task = self._asking[origin] = asyncio.ensure_future(self._ask(origin, now, may))
+                task.add_done_callback(lambda _: self._asking.pop(origin, None))
+            kept = await asyncio.shield(task)
         return kept.rules
 
-    async def may(self, url: str, now: Seconds) -> Reason | None:
+    async def _ask(self, origin: str, now: Seconds, may: Callable[[str], Awaitable[Reason | None]] | None) -> Kept:
+        answer = await self._fetcher.fetch(
+            f"{origin}/robots.txt", accept="text/plain,*/*;q=0.5", limits=self._limits, may=may
+        )
+        return self._learn(origin, answer, now)
+
+    def remember(self, origin: str, body: bytes | None, at: Seconds) -> None:
+        """A copy from an earlier run; None: there was none."""
+        rules = ALLOW_ALL if body is None else read_rules(body, self._agent)
+        self._kept[origin] = Kept(rules, at + KEPT, at + KEPT)
+
+    async def may(
+        self, url: str, now: Seconds, may: Callable[[str], Awaitable[Reason | None]] | None = None
+    ) -> Reason | None:
         """None if robots.txt allows this URL, else why not."""
-        rules = await self.rules(url, now)
+        rules = await self.rules(url, now, may)
         if rules.allows(url):
             return None
         if rules is not DISALLOW_ALL:
@@ -150,8 +174,12 @@ class Robots:
         old = self._kept.get(origin)
         if isinstance(answer, Response):
             kept = Kept(read_rules(answer.body, self._agent), now + KEPT, now + KEPT)
+            if self._learned:
+                self._learned(origin, answer.body, now)
         elif answer.status is not None and 400 <= answer.status < 500 and answer.status != 429:
             kept = Kept(ALLOW_ALL, now + KEPT, now + KEPT)
+            if self._learned:
+                self._learned(origin, None, now)
         else:
             good = old is not None and now < old.good_until and old.rules is not DISALLOW_ALL
             wait = min(max(answer.retry_after or ASK_AGAIN, 60.0), KEPT)

@@ -106,7 +106,9 @@ class Crawled:
     memory: Memory
     links: Sequence[ShownLink] | None
     note: str = ""  # "nothing-read" where a body shows no link at all, …
-    first: bool = False  # the baseline: nothing it shows tells of its rate
+    first: bool = False  # the baseline: nothing it shows tells of its rate,
+    dated: int = 0  # but that so many entries carry dates
+    dated_since: Seconds | None = None  # from here on
 
 
 class NewOnSource(NamedTuple):
@@ -235,6 +237,8 @@ class PastCrawl(NamedTuple):
     stayed: int
     gone: int
     first: bool
+    dated: int = 0
+    dated_since: Seconds | None = None
 
 
 class PastFetch(NamedTuple):

@@ -1,0 +1,231 @@
+"""The live driver: asks the scheduler what to fetch, fetches it, keeps what came, and tells the scheduler.
+
+Theory of operation. The truth is in the store. One loop spends the budget: when a token is there and a fetch is worth
+it, the fetch flies on its own (`flights.py`). What came of it is kept in one transaction, and only then told to the
+scheduler; so a crash loses at most what was in the air, and that is simply due again. Beside the loop run the chores
+(`chores.py`): clicks are taken in, edits of sources noticed, estimates saved, hosts searched, old things forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from mayfly.core import events
+from mayfly.core.estimates import ESTIMATORS, Estimator
+from mayfly.core.estimates.blind import Blind
+from mayfly.core.model import Fetch, Seconds
+from mayfly.core.policies import POLICIES, Policy
+from mayfly.core.politeness import Bucket, Gate
+from mayfly.core.scheduler import Scheduler
+from mayfly.crawl.candidates import Patterns
+from mayfly.crawl.chores import Chores
+from mayfly.crawl.clock import Clock
+from mayfly.crawl.doorman import Doorman
+from mayfly.crawl.finder import Finder, Found
+from mayfly.crawl.flights import Flights
+from mayfly.crawl.parts import Archive, Parts
+from mayfly.crawl.restoring import restore
+from mayfly.crawl.settings import Settings
+from mayfly.crawl.visits import Visitor
+from mayfly.fetch.http import Fetcher
+from mayfly.fetch.readers import Readers
+from mayfly.fetch.robots import Robots
+from mayfly.store.records import KeptRobots
+from mayfly.store.store import Store
+
+_LEAST_DELAY: Seconds = 0.001  # the scheduler keeps sites apart only if there is some pause
+_NAP: Seconds = 0.25
+
+
+class Crawler:
+    """One crawl of one home."""
+
+    def __init__(
+        self,
+        home: Path,
+        settings: Settings,
+        store: Store,
+        fetcher: Fetcher,
+        readers: Readers,
+        agent: str,
+        *,
+        clock: Clock | None = None,
+        archive: Archive | None = None,
+    ) -> None:
+        clock = clock or Clock()
+        robots = Robots(fetcher, agent, learned=self._keep_robots)
+        self._bucket = Bucket(settings.budget, 0.0)
+        door = Doorman(fetcher, robots, self._bucket, clock.now, settings.host_delay, settings.address_delay)
+        door.on_pace = self._pace
+        visitor = Visitor(fetcher, readers, door)
+        patterns = Patterns(settings.only, settings.not_)
+        scheduler = scheduler_of(settings)
+        luck = random.Random(settings.seed)
+        self.parts = Parts(settings, store, clock, scheduler, door, visitor, archive, patterns, luck)
+        self._robots = robots
+        self._flights = Flights(self.parts)
+        self.chores = Chores(self.parts, Finder(visitor, robots, store, settings), home, self.stir)
+        self.idle = False  # nothing may be fetched just now
+        self._flying: set[asyncio.Task[None]] = set()
+        self._keeping: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
+        self._stopping = False
+        self._nap: asyncio.Future[None] | None = None
+
+    @property
+    def flying(self) -> int:
+        """Fetches under way."""
+        return len(self._flying)
+
+    async def run(self, seconds: Seconds | None = None) -> None:
+        """Crawl until told to stop, or for so long; nothing is in the air when it ends."""
+        await self.begin()
+        chores = asyncio.ensure_future(self.chores.run())
+        chores.add_done_callback(self._chores_ended)
+        try:
+            await self.spend(seconds)
+        finally:
+            chores.cancel()
+            await asyncio.gather(chores, return_exceptions=True)
+        await self.chores.save_estimates()
+        await self.chores.note_minute()
+
+    async def search(self, hosts: Sequence[str], done: Callable[[], None]) -> list[Found]:
+        """Look for the sources of hosts, and do nothing else."""
+        for kept in await self.parts.store.robots():
+            self._robots.remember(*kept)
+        self._bucket.start(asyncio.get_running_loop().time())
+        found = await self.chores.search(hosts, done)
+        await self._land_all()
+        return found
+
+    async def begin(self) -> None:
+        """Learn again what the store knows."""
+        parts = self.parts
+        for kept in await parts.store.robots():
+            self._robots.remember(*kept)
+        parts.sources, parts.pages = await restore(parts.store, parts.scheduler, parts.settings, parts.clock.now())
+
+    async def spend(self, seconds: Seconds | None = None) -> None:
+        """Spend the budget until told to stop, for so long, or until something fails. Ends with nothing in the air."""
+        loop = asyncio.get_running_loop()
+        self._bucket.start(loop.time())
+        until = None if seconds is None else loop.time() + seconds
+        try:
+            while not self._stopping and (until is None or loop.time() < until):
+                await self._turn(loop)
+        finally:
+            self.parts.door.stopping = True
+            await self._land_all()
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """Finish what is in the air, and end. A second call ends at once; what was in the air is due again later."""
+        if self._stopping:
+            for task in self._flying:
+                task.cancel()
+        self._stopping = self.parts.door.stopping = True
+        self.stir()
+
+    def fail(self, error: BaseException) -> None:
+        """Something is wrong that no retry mends: end, and say so."""
+        self._error = self._error or error
+        self.stop()
+
+    def stir(self) -> None:
+        """Something happened: the loop should look again."""
+        if self._nap is not None and not self._nap.done():
+            self._nap.set_result(None)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let something be done beside the loop; if it fails, the crawl does."""
+        task = asyncio.ensure_future(work)
+        self._flying.add(task)
+        task.add_done_callback(self._landed)
+
+    async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """One decision."""
+        now = loop.time()
+        if self.chores.paused or len(self._flying) >= self.parts.settings.connections:
+            await self._sleep(_NAP)
+            return
+        ready = self._bucket.next_token(now)
+        if ready > now:
+            await asyncio.sleep(min(ready - now, _NAP))
+            return
+        wall = self.parts.clock.now()
+        fetch = self.parts.scheduler.next(wall)
+        if not isinstance(fetch, Fetch):
+            self.idle = True
+            await self._sleep(min(max(fetch.until - wall, 0.001), _NAP))
+            return
+        self.idle = False
+        self._bucket.take(loop.time())
+        self._spawn(self._flights.fly(fetch))
+        if len(self._flying) % 8 == 0:
+            await asyncio.sleep(0)  # let those in the air move, however many tokens there are
+
+    async def _sleep(self, seconds: Seconds) -> None:
+        self._nap = asyncio.get_running_loop().create_future()
+        handle = asyncio.get_running_loop().call_later(seconds, self.stir)
+        try:
+            await self._nap
+        finally:
+            handle.cancel()
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._flying.discard(task)
+        self.stir()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error)
+
+    async def _land_all(self) -> None:
+        """Wait for what is in the air, but no longer than a fetch may take."""
+        patience = self.parts.settings.fetch_seconds + 15.0
+        pending = self._flying | self._keeping
+        if pending:
+            _, late = await asyncio.wait(pending, timeout=patience)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _keep_robots(self, origin: str, body: bytes | None, at: Seconds) -> None:
+        task = asyncio.ensure_future(self.parts.store.keep_robots(KeptRobots(origin, body, at)))
+        self._keeping.add(task)
+        task.add_done_callback(self._kept)
+
+    def _pace(self, site: str, delay: Seconds) -> None:
+        self.parts.scheduler.observe(events.SitePaced(self.parts.clock.now(), site, delay=delay))
+
+    def _chores_ended(self, task: asyncio.Future[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
+
+    def _kept(self, task: asyncio.Task[None]) -> None:
+        self._keeping.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error)
+
+
+def scheduler_of(settings: Settings) -> Scheduler:
+    """A scheduler as the settings say."""
+    policy: Policy = POLICIES[settings.policy]()
+    options: dict[str, Any] = {"feedback": "fetched"}
+    if settings.estimator == "paper":
+        options |= {"history": settings.history, "bin_width": settings.bin, "fit": policy.fits_profit}
+    estimator: Estimator = ESTIMATORS[settings.estimator](**options) if policy.uses_beliefs else Blind()
+    return Scheduler(
+        policy,
+        estimator,
+        settings.budget,
+        Gate(max(settings.host_delay, _LEAST_DELAY)),
+        replan=settings.replan,
+        probe=settings.probe if policy.probe else 0.0,
+        feedback="fetched" if policy.uses_beliefs else "none",
+        seed=settings.seed,
+    )

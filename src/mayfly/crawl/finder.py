@@ -1,0 +1,171 @@
+"""Finding the content sources of a host: its front page, what that links, feeds and sitemaps (paper, section 3.2).
+
+Recall first: the scheduler drops what does not pay. What a front page links is remembered, and becomes a source when it
+is still there after some days; at the first look at a host all that is not shaped as an article is taken at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from mayfly.core.model import Seconds
+from mayfly.core.sources import select
+from mayfly.crawl.candidates import Patterns, is_dull, is_front
+from mayfly.crawl.settings import Settings
+from mayfly.crawl.visits import Visit, Visitor
+from mayfly.fetch.answers import Failed, Response
+from mayfly.fetch.document import Document
+from mayfly.fetch.reasons import Reason
+from mayfly.fetch.robots import Robots
+from mayfly.store.records import NewSource, SourceKind
+from mayfly.store.store import Store
+from mayfly.urls import canonical, host_of, same_page, site_of
+
+_FEED_PLACES = ("/feed", "/rss.xml", "/rss", "/atom.xml", "/feed.xml", "/index.xml")
+_SITEMAP_PLACES = ("/sitemap.xml", "/news-sitemap.xml", "/sitemap_news.xml")
+_MOST_SITEMAPS = 12  # of one host; those named for news first, then the last ones, which are mostly the newest
+_MOST_INDEXES = 4
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found at a host."""
+
+    host: str
+    sources: list[NewSource] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)
+    failure: str = ""
+
+    def add(self, url: str, kind: SourceKind, found_on: str) -> None:
+        key = same_page(url)
+        if all(same_page(known.url) != key for known in self.sources):
+            self.sources.append(NewSource(url, kind, found_on))
+
+
+class Finder:
+    """Looks for the sources of hosts, one request after another for each."""
+
+    def __init__(self, visitor: Visitor, robots: Robots, store: Store, settings: Settings) -> None:
+        self._visitor, self._robots, self._store, self._settings = visitor, robots, store, settings
+        self._patterns = Patterns(settings.only, settings.not_)
+
+    async def find(self, host: str, now: Seconds) -> Found:
+        """Look at a host (or at the address of a front page) and keep what was found."""
+        known = {old.url: old.first_seen for old in await self._store.candidates(host)}
+        first_look = not any(old.host == host and old.found_at for old in await self._store.hosts())
+        found = Found(host)
+        visit, url = await self._front(host)
+        if visit.document is None:
+            answer = visit.answer
+            found.failure = str(answer.reason) if isinstance(answer, Failed) else "nothing to read"
+        else:
+            found.add(url, "front", "")
+            await self._pages(visit.document, url, found, known, first_look, now)
+            await self._feeds(visit.document, url, found)
+            await self._sitemaps(url, found, now)
+        await self._keep(found, now)
+        return found
+
+    async def _front(self, host: str) -> tuple[Visit, str]:
+        """The front page, by https if it can be had; and where it is in truth."""
+        roots = [host] if "//" in host else [f"https://{host}/", f"http://{host}/"]
+        visit = Visit(Failed(host, host, Reason.BAD_URL, "no host", 0.0, 0.0, 0))
+        for root in roots:
+            address = canonical(root)
+            if address is None:
+                continue
+            visit = await self._visitor.visit(address, "find")
+            if visit.document is not None:
+                final = visit.document.url
+                return visit, final if site_of(final) == site_of(address) else address
+        return visit, host
+
+    async def _pages(
+        self, document: Document, url: str, found: Found, known: dict[str, Seconds], first_look: bool, now: Seconds
+    ) -> None:
+        """Links of the front page that are sources now, and those that may become some."""
+        home = site_of(url)
+        paths = {
+            link.url: urlsplit(link.url).path
+            for link in document.links
+            if site_of(link.url) == home
+            and not is_dull(link.url)
+            and link.url != url
+            and self._patterns.source(link.url)
+        }
+        found.candidates = list(paths)
+        for source in select(paths, known, now, self._settings.older_than, first_look):
+            found.add(source, "front" if is_front(source) else "category", url)
+
+    async def _feeds(self, document: Document, url: str, found: Found) -> None:
+        feeds = [feed for feed in document.feeds if site_of(feed) == site_of(url)]
+        if not feeds:
+            feeds = await self._first_of(_FEED_PLACES, url, "feed")
+        for feed in feeds:
+            if self._patterns.source(feed):
+                found.add(feed, "feed", url)
+
+    async def _sitemaps(self, url: str, found: Found, now: Seconds) -> None:
+        known = self._robots.known(url, now)
+        robots = canonical("/robots.txt", url) or url
+        named = [address for raw in (known.rules.sitemaps if known else ()) if (address := canonical(raw, url))]
+        if not named:
+            named = await self._first_of(_SITEMAP_PLACES, url, "sitemap")
+        leaves: dict[str, str] = {}
+        for address in named[:_MOST_INDEXES]:
+            visit = await self._visitor.visit(address, "find", feed=True)
+            if visit.document is None or visit.document.kind != "sitemap":
+                continue
+            for leaf in visit.document.sitemaps or (address,):
+                leaves.setdefault(leaf, robots if leaf == address else address)
+        for leaf in likely(list(leaves)):
+            if self._patterns.source(leaf):
+                found.add(leaf, "sitemap", leaves[leaf])
+
+    async def _first_of(self, places: Sequence[str], url: str, kind: str) -> list[str]:
+        """The first of the usual places where there is one of that kind."""
+        for place in places:
+            address = canonical(place, url)
+            if address is None:
+                continue
+            visit = await self._visitor.visit(address, "find", feed=True)
+            if isinstance(visit.answer, Response) and visit.document is not None and visit.document.kind == kind:
+                return [address]
+        return []
+
+    async def _keep(self, found: Found, now: Seconds) -> None:
+        store, host = self._store, found.host
+        await store.add_sources(now, found.sources[: self._settings.most_sources])
+        if not found.failure:
+            await store.note_candidates(now, host, found.candidates)
+        await store.host_searched(host, now, found.failure)
+
+
+def likely(sitemaps: list[str]) -> list[str]:
+    """The sitemaps of a host that are worth a look, of however many there are.
+
+    >>> likely([f"https://a.test/sitemap-{number}.xml" for number in range(20)] + ["https://a.test/news.xml"])[:2]
+    ['https://a.test/news.xml', 'https://a.test/sitemap-19.xml']
+    """
+    news = [url for url in sitemaps if "news" in url.lower()]
+    rest = [url for url in reversed(sitemaps) if "news" not in url.lower()]
+    return (news + rest)[:_MOST_SITEMAPS]
+
+
+def hosts_in(lines: Sequence[str]) -> list[str]:
+    """Hosts of a list: one a line, bare or as URLs; what follows # is a remark.
+
+    >>> hosts_in(["# mine", "example.com", " https://a.example.com/news ", "", "http://b.test:8080"])
+    ['example.com', 'a.example.com', 'http://b.test:8080/']
+    """
+    words = (line.partition("#")[0].strip() if "://" not in line else line.split()[0] for line in lines)
+    roots = (canonical("/", canonical(word if "://" in word else f"http://{word}/")) for word in words if word)
+    return list(dict.fromkeys(_host_or_root(root) for root in roots if root))
+
+
+def _host_or_root(root: str) -> str:
+    """A host by its name; by the address of its front page where that has a port of its own."""
+    host = host_of(root)
+    return host if root in (f"http://{host}/", f"https://{host}/") else root

@@ -1,0 +1,203 @@
+"""A fetch from the moment it is given out until the scheduler is told what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from mayfly.core import events
+from mayfly.core.model import Fetch, PageId, Seconds
+from mayfly.crawl import retiring
+from mayfly.crawl.candidates import shown_by
+from mayfly.crawl.finder import likely
+from mayfly.crawl.parts import Parts
+from mayfly.crawl.visits import Visit, fetched_of, page_retry, site_rest, source_retry
+from mayfly.crawl.watched import KnownPage, Watched, memory_of
+from mayfly.fetch.answers import Failed, Response
+from mayfly.fetch.document import Document
+from mayfly.fetch.reasons import Reason
+from mayfly.store.records import Crawled, Fetched, FetchFailure, LandedCrawl, LandedFetch, NewSource
+from mayfly.urls import canonical, site_of
+
+log = logging.getLogger("mayfly")
+
+
+class Flights:
+    """Crawls sources and fetches pages."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._writing = asyncio.Lock()  # of WARC, which is done in a thread
+
+    async def fly(self, fetch: Fetch) -> None:
+        """Carry out a fetch."""
+        if fetch.kind == "source":
+            await self._crawl(fetch, self._parts.sources[fetch.id])
+        else:
+            await self._fetch(fetch)
+
+    # Sources
+
+    async def _crawl(self, fetch: Fetch, source: Watched) -> None:
+        parts = self._parts
+        listed = source.kind in ("feed", "sitemap")
+        visit = await parts.visitor.visit(source.url, "crawl", validators=source.validators, feed=listed, paid=True)
+        at = parts.clock.now()
+        if isinstance(visit.answer, Failed):
+            await self._source_failed(fetch, source, visit.answer, at)
+            return
+        crawled = self._crawled(source, visit, visit.answer, at)
+        landed = await parts.store.commit(crawled)
+        assert isinstance(landed, LandedCrawl)
+        self._note(source, crawled, landed)
+        self._tell(source, crawled, landed)
+        if visit.document is not None:
+            await self._follow_up(source, visit.answer, visit.document)
+
+    def _crawled(self, source: Watched, visit: Visit, answer: Response, at: Seconds) -> Crawled:
+        parts, document = self._parts, visit.document
+        source.validators = source.validators.after(answer)
+        shown = None
+        if document is not None:
+            shown = shown_by(
+                document,
+                source.url,
+                source.kind,
+                first=source.crawls == 0,
+                now=at,
+                sources=parts.sources,
+                patterns=parts.patterns,
+                other_hosts=parts.settings.other_hosts,
+            )
+        return Crawled(
+            source=source.id,
+            at=at,
+            status=answer.status,
+            seconds=answer.seconds,
+            wire_bytes=answer.wire_bytes,
+            memory=memory_of(source.validators),
+            links=shown.links if shown else None,
+            note=(document.error or "nothing-read") if document is not None and not document.links else "",
+            first=source.crawls == 0,
+            dated=shown.dated if shown else 0,
+            dated_since=shown.dated_since if shown else None,
+        )
+
+    def _note(self, source: Watched, crawled: Crawled, landed: LandedCrawl) -> None:
+        parts = self._parts
+        source.crawls += 1
+        source.failures, source.failure = 0, ""
+        source.unchanged = source.unchanged + 1 if crawled.links is None else 0
+        if landed.new:
+            source.last_new = crawled.at
+        parts.tally.crawls += 1
+        parts.tally.found += len(landed.new)
+        for page, link in landed.new:
+            parts.pages[page] = KnownPage(link.url, link.site, source.number, crawled.at)
+
+    def _tell(self, source: Watched, crawled: Crawled, landed: LandedCrawl) -> None:
+        new = [events.NewPage(page, link.site, link.published, link.rank or None) for page, link in landed.new]
+        self._parts.scheduler.observe(
+            events.SourceCrawled(
+                crawled.at, source.number, new, landed.known, landed.stayed, landed.gone, crawled.dated,
+                crawled.dated_since,
+            )
+        )  # fmt: skip
+
+    async def _follow_up(self, source: Watched, answer: Response, document: Document) -> None:
+        """A source may name other sources; and say that it is none, or is elsewhere now."""
+        parts, store = self._parts, self._parts.store
+        found = [
+            NewSource(feed, "feed", source.url)
+            for feed in document.feeds
+            if feed not in parts.sources and site_of(feed) == source.site and parts.patterns.source(feed)
+        ]
+        if document.sitemaps and not document.links and not source.pinned:
+            found += [NewSource(leaf, "sitemap", source.url) for leaf in likely(list(document.sitemaps))]
+            await store.edit_source(source.id, state="retired", reason="a list of sitemaps, which are watched instead")
+        new_home = retiring.moved(source, answer)
+        if new_home is not None and (there := canonical(new_home)) is not None and there != source.url:
+            found.append(NewSource(there, source.kind, source.url))
+            await store.edit_source(source.id, state="retired", reason=f"moved to {there}")
+        if found:
+            of_site = sum(1 for one in parts.sources if one.site == source.site)
+            room = max(parts.settings.most_sources - of_site, 1)
+            await store.add_sources(parts.clock.now(), found[:room])
+
+    async def _source_failed(self, fetch: Fetch, source: Watched, failed: Failed, at: Seconds) -> None:
+        parts = self._parts
+        if failed.reason is Reason.STOPPING:
+            parts.scheduler.observe(events.FetchFailed(at, fetch, at))
+            return
+        retry_at = at + source_retry(source.failures, failed, parts.luck)
+        why = retiring.gone(source, failed.reason)
+        await parts.store.commit(
+            FetchFailure("source", source.id, at, failed.reason, failed.detail, failed.status, retry_at)
+        )
+        if why:
+            await parts.store.edit_source(source.id, state="retired", reason=why)
+        source.failures, source.failure = source.failures + 1, failed.reason
+        self._failed(failed, at)
+        parts.scheduler.observe(events.FetchFailed(at, fetch, retry_at))
+
+    # Pages
+
+    async def _fetch(self, fetch: Fetch) -> None:
+        parts = self._parts
+        page = parts.pages.get(fetch.id)
+        if page is None:
+            parts.scheduler.observe(events.FetchFailed(parts.clock.now(), fetch))
+            return
+        visit = await parts.visitor.visit(page.url, "page", paid=True, with_text=parts.settings.text)
+        at = parts.clock.now()
+        if isinstance(visit.answer, Failed):
+            await self._page_failed(fetch, page, visit.answer, at)
+            return
+        fetched = fetched_of(fetch.id, page.url, page.found_at, visit, at, await self._archive(visit.answer))
+        landed = await parts.store.commit(fetched)
+        assert isinstance(landed, LandedFetch)
+        del parts.pages[fetch.id]
+        self._settled(fetch.id, fetched, landed, page)
+
+    def _settled(self, number: PageId, fetched: Fetched, landed: LandedFetch, page: KnownPage) -> None:
+        parts = self._parts
+        if landed.outcome == "fetched":
+            parts.tally.pages += 1
+            parts.tally.delays.append(max(fetched.at - (fetched.published or page.found_at), 0.0))
+            parts.scheduler.observe(events.PageFetched(fetched.at, number))
+        else:
+            parts.tally.rejected += 1
+            parts.scheduler.observe(events.PageRejected(fetched.at, number))
+
+    async def _page_failed(self, fetch: Fetch, page: KnownPage, failed: Failed, at: Seconds) -> None:
+        parts = self._parts
+        if failed.reason is Reason.STOPPING:
+            parts.scheduler.observe(events.FetchFailed(at, fetch, at))
+            return
+        wait = page_retry(page.tries, failed, parts.luck)
+        retry_at = None if wait is None else at + wait
+        await parts.store.commit(
+            FetchFailure("page", fetch.id, at, failed.reason, failed.detail, failed.status, retry_at)
+        )
+        page.tries += 1
+        if retry_at is None:
+            del parts.pages[fetch.id]
+        self._failed(failed, at)
+        parts.scheduler.observe(events.FetchFailed(at, fetch, retry_at))
+
+    def _failed(self, failed: Failed, at: Seconds) -> None:
+        """Count a failure; and leave the whole site alone if it is the site's."""
+        parts = self._parts
+        parts.tally.failures[failed.reason] += 1
+        rest = site_rest(failed)
+        if rest is not None:
+            site = site_of(failed.url)
+            parts.door.rest(site, rest)
+            parts.scheduler.observe(events.SitePaced(at, site, rests_until=at + rest))
+
+    async def _archive(self, answer: Response) -> str:
+        archive = self._parts.archive
+        if archive is None:
+            return ""
+        async with self._writing:
+            return await asyncio.to_thread(archive.write, answer)

@@ -1,0 +1,54 @@
+"""One crawl per home: a lock that says who holds it, and is free again however its holder ended."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from mayfly.errors import RunError
+
+FILE = "crawl.lock"
+
+
+class HomeIsLocked(RunError):
+    """Another crawl works on this home."""
+
+
+@contextlib.contextmanager
+def locked(home: Path) -> Iterator[None]:
+    """Hold the home, or raise `HomeIsLocked`."""
+    path = home / FILE
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise RunError(f"cannot write in {home}: {error.strerror}; give --home a folder you may write to") from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HomeIsLocked(
+                f"{home} is being crawled by {holder(home) or 'another process'}; stop that one first"
+            ) from None
+        os.ftruncate(file, 0)
+        os.write(file, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        yield
+    finally:
+        os.close(file)  # which frees it; the file stays, for a new one could be locked by two
+
+
+def holder(home: Path) -> str:
+    """Who crawls this home now; empty: nobody."""
+    path = home / FILE
+    try:
+        with path.open("rb+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return file.read().decode("utf-8", "replace")
+    except OSError:
+        pass
+    return ""

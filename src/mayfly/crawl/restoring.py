@@ -1,0 +1,72 @@
+"""What the store knows, told to a new scheduler: it learns all of it again, in the order it happened.
+
+So there is no second copy of what is believed that could disagree with what is kept. History is bounded by retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mayfly.core import events
+from mayfly.core.model import Fetch, Seconds
+from mayfly.core.scheduler import Scheduler
+from mayfly.crawl.settings import Settings
+from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
+from mayfly.store.records import ClockStep, Past, PastClicks, PastCrawl, PastFetch
+from mayfly.store.store import Store
+from mayfly.urls import host_of
+
+
+async def restore(store: Store, scheduler: Scheduler, settings: Settings, now: Seconds) -> tuple[Sources, Pages]:
+    """Bring a scheduler up to date. Returns the sources and the pages that wait."""
+    sources = Sources()
+    announce(scheduler, sources.take(await store.sources())[0], settings, now)
+    async for past in store.past(now - settings.keep_history):
+        event = _as_event(past, sources)
+        if event is not None:
+            scheduler.observe(event)
+    pages: Pages = {}
+    for page in await store.waiting():
+        first = sources.of(page.sources[0]) if page.sources else None
+        if first is not None:
+            pages[page.page] = KnownPage(page.url, page.site, first.number, page.found_at)
+            if page.retry_at is not None and page.retry_at > now:
+                scheduler.observe(events.FetchFailed(now, Fetch("page", page.page), page.retry_at))
+    for page_id in scheduler.waiting():
+        if page_id not in pages:  # given up, or dropped
+            scheduler.observe(events.FetchFailed(now, Fetch("page", page_id)))
+    return sources, pages
+
+
+def announce(scheduler: Scheduler, new: Sequence[Watched], settings: Settings, now: Seconds) -> None:
+    """Tell the scheduler of sources it does not know yet."""
+    if not new:
+        return
+    scheduler.observe(events.SourcesAdded(now, [host_of(one.url) for one in new], [one.site for one in new]))
+    idle = [one.number for one in new if not one.active]
+    if idle:
+        scheduler.observe(events.SourcesRetired(now, idle))
+    for one in new:
+        every = one.pinned or settings.record_every or None
+        if every is not None and one.active:
+            scheduler.observe(events.SourcesPinned(now, [one.number], every))
+
+
+def _as_event(past: Past, sources: Sources) -> events.Event | None:
+    if isinstance(past, PastCrawl):
+        source = sources.of(past.source)
+        if source is None:
+            return None
+        new = [events.NewPage(page, site, published, rank or None) for page, site, published, rank in past.new]
+        return events.SourceCrawled(
+            past.at, source.number, new, past.known, past.stayed, past.gone, past.dated, past.dated_since
+        )
+    if isinstance(past, PastFetch):
+        return events.PageFetched(past.at, past.page) if past.kept else events.PageRejected(past.at, past.page)
+    if isinstance(past, ClockStep):
+        return events.ClockStepped(past.at, past.by)
+    assert isinstance(past, PastClicks)
+    page, at, number = past.clicks
+    return events.ClicksCounted(past.at, np.asarray(page), np.asarray(at), np.asarray(number))

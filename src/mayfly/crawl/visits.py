@@ -1,0 +1,148 @@
+"""One visit: ask the doorman, fetch, read. What comes of it, as the store keeps it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Seconds
+from mayfly.crawl.candidates import is_front
+from mayfly.crawl.doorman import Doorman
+from mayfly.fetch.answers import Failed, Response
+from mayfly.fetch.document import Document
+from mayfly.fetch.http import ACCEPT, Fetcher
+from mayfly.fetch.readers import Readers
+from mayfly.fetch.reasons import Reason
+from mayfly.fetch.validators import UNKNOWN, Validators
+from mayfly.store.records import Fetched, Outcome
+from mayfly.urls import canonical, host_of
+
+_FEED_ACCEPT = (
+    "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,text/xml;q=0.9,*/*;q=0.8"
+)
+OLD: Seconds = WEEK  # a page dated so long before it was found is not new
+PAGE_TRIES = 3  # fetches of a page before it is given up
+_FIRST_RETRY: Seconds = 5 * MINUTE
+_LONGEST_RETRY: Seconds = DAY
+_PAGE_RETRY: Seconds = MINUTE
+_MOST_HOSTS = 50  # that a page links, counted
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What came of a request: an answer, read if it brought something else than last time; or why there is none."""
+
+    answer: Response | Failed
+    document: Document | None = None
+
+
+class Visitor:
+    """Fetches and reads, at the pace the doorman allows."""
+
+    def __init__(self, fetcher: Fetcher, readers: Readers, door: Doorman) -> None:
+        self._fetcher, self._readers, self._door = fetcher, readers, door
+
+    async def visit(
+        self,
+        url: str,
+        kind: str,
+        *,
+        validators: Validators = UNKNOWN,
+        feed: bool = False,
+        paid: bool = False,
+        with_text: bool = False,
+    ) -> Visit:
+        """Get a URL. Its body is read if there is one and it is not the one the validators remember."""
+        passage = self._door.passage(kind, paid)
+        try:
+            answer = await self._fetcher.fetch(
+                url, validators=validators, may=passage.may, accept=_FEED_ACCEPT if feed else ACCEPT
+            )
+        finally:
+            passage.leave()
+        if isinstance(answer, Failed) or not validators.changed(answer):
+            return Visit(answer)
+        base = canonical(answer.url) or url
+        document = await self._readers.read(
+            answer.body, base, content_type=answer.content_type, now=answer.at, with_text=with_text
+        )
+        return Visit(answer, document)
+
+
+def fetched_of(page: int, asked: str, found_at: Seconds, visit: Visit, at: Seconds, warc: str = "") -> Fetched:
+    """What a page turned out to be."""
+    answer, document = visit.answer, visit.document
+    assert isinstance(answer, Response), "only what came can be kept"
+    assert document is not None, "a page is read whenever it is fetched"
+    date = document.published
+    outcome, reason = _outcome(asked, answer, document, found_at)
+    return Fetched(
+        page=page,
+        at=at,
+        outcome=outcome,
+        status=answer.status,
+        seconds=answer.seconds,
+        wire_bytes=answer.wire_bytes,
+        final_url=canonical(answer.url) or answer.url,
+        canonical=document.canonical or "",
+        title=document.title,
+        language=document.language,
+        published=date.at if date else None,
+        published_from=date.origin if date else "",
+        body_hash=answer.body_hash,
+        text=document.text,
+        reason=reason,
+        warc=warc,
+        linked_hosts=_other_hosts(document, asked),
+    )
+
+
+def _outcome(asked: str, answer: Response, document: Document, found_at: Seconds) -> tuple[Outcome, str]:
+    if document.error is not None:
+        return "failed", document.error[:300]
+    if document.looks is not None:
+        return (
+            document.looks,
+            f"the page {'says it is not there' if document.looks == 'soft-404' else 'asks to log in'}",
+        )
+    if answer.hops and is_front(answer.url) and not is_front(asked):
+        return "soft-404", "it leads to the front page"
+    date = document.published
+    if date is not None and date.at < found_at - OLD:
+        return "old", "its own date is more than a week before it was found"
+    return "fetched", ""
+
+
+def _other_hosts(document: Document, asked: str) -> list[str]:
+    own = urlsplit(asked).hostname
+    hosts = dict.fromkeys(host_of(link.url) for link in document.links if f"//{own}/" not in link.url)
+    return [host for host in hosts if host and host != own][:_MOST_HOSTS]
+
+
+def source_retry(failures: int, failed: Failed, luck: random.Random) -> Seconds:
+    """How long to leave a source alone after so many failures in a row; drawn by lot, so that none keep step."""
+    if failed.retry_after is not None:
+        return min(max(failed.retry_after, MINUTE), DAY) * luck.uniform(1.0, 1.1)
+    first = _FIRST_RETRY if failed.reason.again else HOUR
+    return min(first * 2.0 ** min(failures, 20), _LONGEST_RETRY) * luck.uniform(0.8, 1.2)
+
+
+def page_retry(tries: int, failed: Failed, luck: random.Random) -> Seconds | None:
+    """The same for a page; None: it is given up."""
+    if not failed.reason.again or tries + 1 >= PAGE_TRIES:
+        return None
+    wait = _PAGE_RETRY * 4.0**tries if failed.retry_after is None else max(failed.retry_after, MINUTE)
+    return min(wait, DAY) * luck.uniform(0.8, 1.2)
+
+
+def site_rest(failed: Failed) -> Seconds | None:
+    """How long a failure asks for the whole site to be left alone; None: it says nothing of the site."""
+    if failed.reason is Reason.BUSY:
+        return min(failed.retry_after or MINUTE, HOUR)
+    if failed.reason in _NOBODY_THERE:
+        return MINUTE
+    return None
+
+
+_NOBODY_THERE = {Reason.CONNECT, Reason.CONNECT_TIMEOUT, Reason.DNS, Reason.TLS}

@@ -1,0 +1,118 @@
+"""The sources a crawl watches: numbered for the scheduler, by id for the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mayfly.core.model import PageId, Seconds, SourceId
+from mayfly.fetch.validators import Validators
+from mayfly.store.records import Memory, Source, SourceKind
+
+
+@dataclass(slots=True)
+class Watched:
+    """A source, as far as a crawl needs it at hand."""
+
+    number: int  # the scheduler's
+    id: SourceId  # the store's
+    url: str
+    site: str
+    kind: SourceKind
+    validators: Validators
+    crawls: int
+    failures: int
+    failure: str
+    unchanged: int
+    last_new: Seconds | None
+    found_at: Seconds
+    active: bool
+    pinned: Seconds | None
+    demoted: bool
+
+
+@dataclass(slots=True)
+class KnownPage:
+    """A page that waits for its fetch."""
+
+    url: str
+    site: str
+    source: int  # number of the first that showed it
+    found_at: Seconds
+    tries: int = 0
+
+
+class Sources:
+    """All of them, blocked and retired ones too: their numbers never change while a crawl runs."""
+
+    def __init__(self) -> None:
+        self._all: list[Watched] = []
+        self._by_id: dict[SourceId, Watched] = {}
+        self._urls: dict[str, Watched] = {}
+        self.revision = 0  # of the latest edit taken in
+
+    def __getitem__(self, number: int) -> Watched:
+        return self._all[number]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, url: object) -> bool:
+        """Whether an address is a source."""
+        return url in self._urls
+
+    def __iter__(self) -> Iterator[Watched]:
+        return iter(self._all)
+
+    def of(self, source: SourceId) -> Watched | None:
+        return self._by_id.get(source)
+
+    def numbers(self, sources: Iterable[SourceId]) -> list[int]:
+        return [self._by_id[source].number for source in sources if source in self._by_id]
+
+    def take(self, rows: Sequence[Source]) -> tuple[list[Watched], list[Watched]]:
+        """Note sources that are new here, and what was edited of the others. Returns both."""
+        new: list[Watched] = []
+        edited: list[Watched] = []
+        for row in rows:
+            self.revision = max(self.revision, row.revision)
+            known = self._by_id.get(row.id)
+            if known is None:
+                known = _watched(row, len(self._all))
+                self._all.append(known)
+                self._by_id[row.id] = self._urls[row.url] = known
+                new.append(known)
+            elif (known.active, known.pinned) != (row.state == "active", row.pinned):
+                known.active, known.pinned = row.state == "active", row.pinned
+                edited.append(known)
+        return new, edited
+
+
+def _watched(row: Source, number: int) -> Watched:
+    return Watched(
+        number=number,
+        id=row.id,
+        url=row.url,
+        site=row.site,
+        kind=row.kind,
+        validators=Validators(*row.memory),
+        crawls=row.crawls,
+        failures=row.failures,
+        failure=row.failure,
+        unchanged=row.unchanged,
+        last_new=row.last_new,
+        found_at=row.found_at,
+        active=row.state == "active",
+        pinned=row.pinned,
+        demoted=bool(row.reason) and row.state == "active",
+    )
+
+
+def memory_of(validators: Validators) -> Memory:
+    """Validators as the store keeps them."""
+    return Memory(
+        validators.etag, validators.last_modified, validators.body_hash, validators.unmodified, validators.lie
+    )
+
+
+Pages = dict[PageId, KnownPage]
