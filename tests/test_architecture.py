@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "errors": set(),
 }
 CORE_MAY_USE = {
-    "__future__", "bisect", "collections", "dataclasses", "enum", "functools", "heapq", "itertools", "math", "typing",
+    "__future__", "bisect", "collections", "dataclasses", "enum", "functools", "heapq", "itertools", "math", "re",
+    "typing",
     "numpy", "scipy",
 }  # fmt: skip
 MODULES = sorted(SOURCE.rglob("*.py"))
