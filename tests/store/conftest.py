@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +23,33 @@ class Plainly:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*values: Any, **named: Any) -> Any:
-            return self.together(getattr(self.store, name)(*values, **named))[0]
+            return self.together((name, *values), **named)[0]
 
         return call
 
-    def together(self, *calls: Any) -> list[Any]:
-        """What comes of calls that are made at once."""
+    def together(self, *calls: tuple[Any, ...], **named: Any) -> list[Any]:
+        """What comes of calls that are made at once; of more than one, errors come as results."""
 
         async def main() -> list[Any]:
-            return await asyncio.gather(*(_whole(call) for call in calls), return_exceptions=True)
+            made = [_whole(getattr(self.store, name)(*values, **named)) for name, *values in calls]
+            return await asyncio.gather(*made, return_exceptions=len(calls) > 1)
 
-        results = self.runner.run(main())
-        for result in results:
-            if len(results) == 1 and isinstance(result, BaseException):
-                raise result
-        return results
+        return self.runner.run(main())
 
 
 async def _whole(call: Any) -> Any:
     return [each async for each in call] if inspect.isasyncgen(call) else await call
+
+
+@contextmanager
+def opened(store: Any) -> Iterator[Plainly]:
+    """A store, for as long as it is needed."""
+    with asyncio.Runner() as runner:
+        runner.run(store.__aenter__())
+        try:
+            yield Plainly(store, runner)
+        finally:
+            runner.run(store.__aexit__(None, None, None))
 
 
 class Made:
@@ -67,7 +76,7 @@ class Made:
         return Crawled(source, at, 304, 0.5, 300, Memory('"e"', unmodified=1), None)
 
     def fetched(self, page: int, at: float, outcome: Any = "fetched", **what: Any) -> Fetched:
-        what = {"status": 200, "seconds": 0.5, "wire_bytes": 9000, "final_url": self.url(page)} | what
+        what = {"status": 200, "seconds": 0.5, "wire_bytes": 9000, "final_url": ""} | what
         return Fetched(page, at, outcome, **what)
 
 
@@ -76,15 +85,19 @@ def make() -> Made:
     return Made()
 
 
-@pytest.fixture(params=KINDS)
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Plainly]:
+@pytest.fixture(scope="session", params=KINDS)
+def fresh(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], AbstractContextManager[Plainly]]:
+    """Opens stores that hold nothing, each another."""
+    return lambda: opened(KINDS[request.param](tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture
+def empty(fresh: Callable[[], AbstractContextManager[Plainly]]) -> Iterator[Plainly]:
     """A store that holds nothing."""
-    with asyncio.Runner() as runner:
-        store = runner.run(KINDS[request.param](tmp_path).__aenter__())
-        try:
-            yield Plainly(store, runner)
-        finally:
-            runner.run(store.__aexit__(None, None, None))
+    with fresh() as store:
+        yield store
 
 
 @pytest.fixture
@@ -95,17 +108,6 @@ def store(empty: Plainly, make: Made) -> Plainly:
 
 
 @pytest.fixture
-def opening(tmp_path: Path) -> Iterator[Callable[..., Plainly]]:
-    """Opens SQLite stores in a folder of the test's own, and closes them."""
-    opened = []
-    with asyncio.Runner() as runner:
-
-        def open_one(path: Path = tmp_path / "mayfly.db", **how: Any) -> Plainly:
-            store = SqliteStore(path, **how)
-            runner.run(store.__aenter__())
-            opened.append(store)
-            return Plainly(store, runner)
-
-        yield open_one
-        for store in opened:
-            runner.run(store.__aexit__(None, None, None))
+def opening(tmp_path: Path) -> Callable[..., AbstractContextManager[Plainly]]:
+    """Opens the SQLite store of this test's home."""
+    return lambda **how: opened(SqliteStore(tmp_path / "mayfly.db", **how))

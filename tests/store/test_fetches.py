@@ -148,3 +148,23 @@ def test_hosts_that_pages_link_are_suggested_unless_they_are_ours(found, make) -
 def test_any_title_and_text_can_be_kept(found, make, title: str) -> None:
     found.commit(make.fetched(1, 260.0, title=title, text=title))
     assert found.page_at(make.url(1)).title == title.encode("utf-8", "replace").decode()
+
+
+def test_another_address_of_a_page_is_not_new(found, make) -> None:
+    found.commit(make.fetched(1, 260.0, final_url=make.url(50), canonical=make.url(51)))
+    landed = found.commit(make.crawl(1, 270.0, 50, 51, 52))
+    assert [new.link.url for new in landed.new] == [make.url(52)]
+    assert landed.known == [1]
+
+
+def test_a_page_that_says_it_lives_where_another_does_is_its_copy(found, make) -> None:
+    found.commit(make.fetched(1, 260.0, final_url=make.url(1)))
+    landed = found.commit(make.fetched(2, 261.0, canonical=make.url(1)))
+    assert (landed.outcome, landed.duplicate_of) == ("duplicate", 1)
+
+
+def test_spellings_of_one_address_are_one_page(found, make) -> None:
+    url = make.url(90)
+    found.commit(make.crawl(1, 270.0, 90))
+    spelled = [f"{url}/", url.replace("https://", "http://"), url.replace("//", "//www."), f"{url}/amp"]
+    assert found.unseen([*spelled, make.url(91)]) == [make.url(91)]

@@ -108,6 +108,8 @@ def _add(
     for number, link in added.items():
         page = seen_pages.get(number)
         if page:
+            if any(page == other for other, _, _ in rows):
+                continue  # by another of its addresses
             came_back = _linked(database, crawled.source, page)
             if not came_back:
                 known.append(page)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mayfly.core.model import PageId, Seconds, SourceId
+from mayfly.core.model import IntArray, PageId, Seconds, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.records import Fetched, FetchFailure, LandedFetch, Outcome
+from mayfly.store.tables import seen
 from mayfly.store.tables.words import storable
 
 _SMALL_BODY = 256  # bytes on the wire; empty answers and "please wait" are alike, but not the same page
@@ -45,7 +46,10 @@ def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
     page = _page(database, fetched.page)
     if page.outcome != "waiting":
         return LandedFetch(page.outcome, page.duplicate_of)
-    duplicate_of = _same_body(database, fetched) if fetched.outcome == "fetched" else None
+    aliases = seen.fingerprints(database, [url for url in (fetched.final_url, fetched.canonical) if url])
+    duplicate_of = None
+    if fetched.outcome == "fetched":
+        duplicate_of = _same_body(database, fetched) or _same_address(database, fetched.page, aliases)
     outcome: Outcome = fetched.outcome if duplicate_of is None else "duplicate"
     seq = _log(database, fetched, outcome)
     landed = _count(database, outcome)
@@ -63,6 +67,7 @@ def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
     )  # fmt: skip
     _keep_text(database, landed, fetched.title, "" if outcome == "duplicate" else fetched.text)
     _credit(database, page.source, outcome)
+    seen.alias(database, aliases, duplicate_of or fetched.page, fetched.at)
     if outcome == "fetched":
         _note_hosts(database, fetched.linked_hosts, page.source, fetched.at)
     return LandedFetch(outcome, duplicate_of)
@@ -105,6 +110,14 @@ def _same_body(database: Database, fetched: Fetched) -> PageId | None:
         "SELECT id FROM pages WHERE body_hash = ? AND outcome = 'fetched' ORDER BY id LIMIT 1", (fetched.body_hash,)
     ).fetchone()
     return None if row is None else row[0]
+
+
+def _same_address(database: Database, page: PageId, aliases: IntArray) -> PageId | None:
+    """A page we have that lives where this one says it lives, or led to."""
+    for other in seen.pages_of(database, aliases).values():
+        if other not in (0, page) and _page(database, other).outcome == "fetched":
+            return other
+    return None
 
 
 def _log(database: Database, fetched: Fetched, outcome: Outcome) -> int:

@@ -10,14 +10,15 @@ from xxhash import xxh3_64_intdigest
 
 from mayfly.core.model import DAY, IntArray, PageId, Seconds, SourceId
 from mayfly.store.connection import Database
+from mayfly.urls import same_page
 
 _NONE = np.empty(0, np.int64)
 
 
 def fingerprints(database: Database, urls: Sequence[str]) -> IntArray:
-    """Of canonical URLs; signed, as SQLite's numbers are."""
+    """Of canonical URLs, the same for spellings of one page (`urls.same_page`); signed, as SQLite's numbers are."""
     seed = database.seed
-    numbers = (xxh3_64_intdigest(url.encode(), seed) for url in urls)
+    numbers = (xxh3_64_intdigest(same_page(url).encode(), seed) for url in urls)
     return np.fromiter(numbers, np.uint64, len(urls)).view(np.int64)
 
 
@@ -38,6 +39,16 @@ def remember(database: Database, hashes: IntArray, at: Seconds) -> None:
         database.execute(
             "INSERT INTO seen SELECT value, 0, ? FROM carray(?) ORDER BY value", (day_of(at), apsw.carray(hashes))
         )
+
+
+def alias(database: Database, hashes: IntArray, page: PageId, at: Seconds) -> None:
+    """These are other addresses of a page: a link to one of them is not new."""
+    if len(hashes):
+        database.execute(
+            "INSERT OR IGNORE INTO seen SELECT DISTINCT value, ?, ? FROM carray(?)",
+            (page, day_of(at), apsw.carray(hashes)),
+        )
+        database.execute("UPDATE totals SET seen = seen + changes()")
 
 
 def touch(database: Database, hashes: IntArray, at: Seconds) -> None:
