@@ -14,6 +14,7 @@ from pathlib import Path
 from mayfly.errors import MayflyError
 from mayfly.testing import control
 from mayfly.testing.certificates import Certificates, make_certificates
+from mayfly.testing.journal import Journal
 from mayfly.testing.server import Server
 from mayfly.testing.web import Web
 from mayfly.testing.world import small_shape
@@ -28,7 +29,8 @@ def main(words: list[str] | None = None) -> int:
             web.write_trace(asked.trace)
         with tempfile.TemporaryDirectory() as folder:
             tls = make_certificates(Path(folder), web.sites) if asked.tls else None
-            asyncio.run(_serve(web, asked, tls))
+            with asked.journal.open("w") if asked.journal else contextlib.nullcontext() as file:
+                asyncio.run(_serve(web, asked, tls, Journal(file=file)))
     except (OSError, MayflyError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -46,10 +48,11 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--address", action="append", help="127.x to listen on; may be given again")
     parser.add_argument("--tls", action="store_true", help="also listen with TLS; needs the openssl command")
     parser.add_argument("--trace", type=Path, help="write the whole web to this folder as a trace, first")
+    parser.add_argument("--journal", type=Path, help="write every request to this file, as it ends")
     return parser
 
 
-async def _serve(web: Web, asked: argparse.Namespace, tls: Certificates | None) -> None:
+async def _serve(web: Web, asked: argparse.Namespace, tls: Certificates | None, journal: Journal) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
@@ -60,6 +63,7 @@ async def _serve(web: Web, asked: argparse.Namespace, tls: Certificates | None) 
         port=asked.port,
         tls=tls.context if tls else None,
         quiet=(control.HOST,),
+        journal=journal,
     )
     server.sites[control.HOST] = control.control_site(web, server.journal)
     async with server:

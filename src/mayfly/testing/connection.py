@@ -181,10 +181,16 @@ class Connection(asyncio.Protocol):
         data = head + reply.body if method == "GET" and reply.body else head
         self._transport.write(data)
         if self._visit is not None:
-            self._visit.bytes, self._visit.ended = len(data), time.time()
+            self._visit.bytes = len(data)
+            self._over(self._visit)
         self.deadline = time.monotonic() + self._desk.bounds.idle_seconds
         if not keep:
             self._transport.close()
+
+    def _over(self, visit: Visit) -> None:
+        visit.ended = time.time()
+        if visit.host not in self._desk.quiet:
+            self._desk.journal.over(visit)
 
     def _refuse(self, status: int) -> None:
         self._visit = None
@@ -199,7 +205,7 @@ class Connection(asyncio.Protocol):
                     await answer.play(self)
         finally:
             if visit is not None:
-                visit.ended = time.time()
+                self._over(visit)
         self.play = None
         self.deadline = time.monotonic() + self._desk.bounds.idle_seconds
         if answer.then == "reset":

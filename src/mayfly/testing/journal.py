@@ -1,11 +1,15 @@
-"""What the server was asked, in order, for tests that must know: the last so many requests, and no more."""
+"""What the server was asked, in order, for tests that must know: the last so many requests, and no more.
+
+With a file all of them are written down, each as a row of JSON when it is over, in the order they ended.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import IO, Any
 
 from mayfly.core.model import Seconds
 
@@ -35,13 +39,19 @@ class Visit:
 class Journal:
     """Bounded: the oldest visits are forgotten first, but `total` counts them all."""
 
-    def __init__(self, most: int = 100_000) -> None:
+    def __init__(self, most: int = 100_000, file: IO[str] | None = None) -> None:
         self._visits: deque[Visit] = deque(maxlen=most)
+        self._file = file
         self.total = 0
 
     def add(self, visit: Visit) -> None:
         self._visits.append(visit)
         self.total += 1
+
+    def over(self, visit: Visit) -> None:
+        """The answer is out: nothing of the visit will change any more."""
+        if self._file is not None:
+            self._file.write(json.dumps(asdict(visit)) + "\n")
 
     def visits(self, host: str | None = None, path: str | None = None) -> list[Visit]:
         """The visits kept, oldest first; of one host, of one path.

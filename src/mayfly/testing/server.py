@@ -41,6 +41,7 @@ class Server:
         tls_port: int = 0,
         bounds: Bounds | None = None,
         quiet: tuple[str, ...] = (),
+        journal: Journal | None = None,
     ) -> None:
         """`quiet`: hosts whose visits are not written down."""
         if not addresses or not all(ip_address(address).is_loopback for address in addresses):
@@ -48,7 +49,7 @@ class Server:
         self.sites = dict(sites)
         self.addresses = addresses
         self.port, self.tls_port = port, tls_port
-        self.journal = Journal()
+        self.journal = journal or Journal()
         self._desk = Desk(self._answer, self.journal, bounds or Bounds(), quiet)
         self._tls = tls
         self._listeners: dict[tuple[str, bool], asyncio.Server] = {}
