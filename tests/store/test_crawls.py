@@ -79,14 +79,14 @@ def test_half_characters_do_not_stop_a_crawl(store, make) -> None:
 
 def test_one_bad_outcome_spoils_no_other(store, make) -> None:
     crawls = [make.crawl(source, 100.0 + source, source) for source in (0, 99, 1, 98, 2)]
-    results = store.together(*(store.store.commit(crawl) for crawl in crawls))
+    results = store.together(*(("commit", crawl) for crawl in crawls))
     assert [isinstance(result, LookupError) for result in results] == [False, True, False, True, False]
     assert [page.url for page in store.waiting()] == [make.url(0), make.url(1), make.url(2)]
     assert store.stats()["log"] == 3
 
 
 def test_commits_that_come_together_land_in_the_order_they_came(store, make) -> None:
-    calls = [store.store.commit(make.crawl(number % 3, 1000.0 - number, number, 1000)) for number in range(700)]
+    calls = [("commit", make.crawl(number % 3, 1000.0 - number, number, 1000)) for number in range(700)]
     results = store.together(*calls)
     assert [found.page for result in results for found in result.new] == list(range(1, 702))
     assert [past.at for past in store.past(0.0)] == [1000.0 - number for number in range(700)]

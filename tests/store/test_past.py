@@ -53,7 +53,7 @@ def test_clicks_come_back_as_they_were_told(store, make) -> None:
 
 def test_a_long_past_comes_whole(store, make) -> None:
     for turn in range(9):
-        store.together(*(store.store.commit(make.crawl(n % 3, 1.0 + turn, turn * 300 + n)) for n in range(300)))
+        store.together(*(("commit", make.crawl(n % 3, 1.0 + turn, turn * 300 + n)) for n in range(300)))
     past = store.past(0.0)
     assert [page for crawl in past for page, *_ in crawl.new] == list(range(1, 2701))
 

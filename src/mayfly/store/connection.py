@@ -37,7 +37,7 @@ def connect(path: Path, *, read_only: bool = False, migrations: Sequence[str] = 
         raise RunError(f"there is no {path}: has anything been crawled in this home?")
     try:
         return _opened(path, read_only, migrations)
-    except apsw.CantOpenError as error:
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
         if not read_only or not path.exists() or _wal(path).exists():
             raise explained(error, path) from error
     except apsw.Error as error:

@@ -55,6 +55,7 @@ class SqliteThread:
         self._ahead: deque[_Job | None] = deque()  # taken from the queue too early
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
+        self._closed: asyncio.Future[None]
         self._database: Database
 
     async def start(self) -> None:
@@ -74,8 +75,10 @@ class SqliteThread:
         """Finish what was asked for, and close the database."""
         thread, self._thread = self._thread, None
         if thread is not None:
+            self._closed = self._loop.create_future()
             self._queue.put(None)
-            await asyncio.to_thread(thread.join)
+            await self._closed
+            thread.join()
 
     async def read(self, work: Callable[[Database], _T]) -> _T:
         """What `work` finds."""
@@ -106,11 +109,13 @@ class SqliteThread:
         except BaseException as error:
             return self._deliver([_Done(opened, None, error)])
         self._deliver([_Done(opened, None)])
+        while (job := self._next()) is not None:
+            self._deliver(self._write(self._together(job)) if job.mode == "write" else [self._read(job)])
         try:
-            while (job := self._next()) is not None:
-                self._deliver(self._write(self._together(job)) if job.mode == "write" else [self._read(job)])
-        finally:
             self._database.close()
+        except apsw.Error as error:
+            return self._deliver([_Done(self._closed, None, self._told(error))])
+        self._deliver([_Done(self._closed, None)])
 
     def _next(self) -> _Job | None:
         return self._ahead.popleft() if self._ahead else self._queue.get()
