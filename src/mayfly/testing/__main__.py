@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from mayfly.core.model import DAY
 from mayfly.errors import MayflyError
 from mayfly.testing import control
 from mayfly.testing.certificates import Certificates, make_certificates
@@ -24,7 +25,8 @@ def main(words: list[str] | None = None) -> int:
     """Run the web; exit status 0 when asked to stop, 1 if it could not start."""
     asked = _options().parse_args(words)
     try:
-        web = Web(seed=asked.seed, factor=asked.factor, shape=small_shape(asked.hosts, asked.days, asked.pages_per_day))
+        shape = small_shape(asked.hosts, asked.days, asked.pages_per_day)
+        web = Web(seed=asked.seed, factor=asked.factor, shape=shape, head_start=asked.head_start * DAY)
         if asked.trace:
             web.write_trace(asked.trace)
         with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +44,8 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--hosts", type=int, default=3, help="newspapers")
     parser.add_argument("--seed", type=int, default=1, help="another seed is another web")
     parser.add_argument("--factor", type=float, default=1.0, help="seconds of the world in a second; 3600: an hour")
-    parser.add_argument("--days", type=float, default=9.0, help="of the world; two of them are over at the start")
+    parser.add_argument("--days", type=float, default=9.0, help="of the world")
+    parser.add_argument("--head-start", type=float, default=2.0, help="days of the world that are over at the start")
     parser.add_argument("--pages-per-day", type=float, default=60.0, help="of the world's day, for each host")
     parser.add_argument("--port", type=int, default=0, help="0: any that is free")
     parser.add_argument("--address", action="append", help="127.x to listen on; may be given again")

@@ -179,10 +179,10 @@ class Connection(asyncio.Protocol):
     def _send(self, reply: Reply, method: str, keep: bool) -> None:
         head = reply.head(keep)
         data = head + reply.body if method == "GET" and reply.body else head
-        self._transport.write(data)
-        if self._visit is not None:
+        if self._visit is not None:  # before it is written: the client may have it before we look at the clock again
             self._visit.bytes = len(data)
             self._over(self._visit)
+        self._transport.write(data)
         self.deadline = time.monotonic() + self._desk.bounds.idle_seconds
         if not keep:
             self._transport.close()
