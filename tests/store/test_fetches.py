@@ -2,7 +2,8 @@
 
 import pytest
 
-from mayfly.store.records import FetchFailure, LandedFetch, PastFetch
+from mayfly.core.model import DAY
+from mayfly.store.records import FetchFailure, LandedCrawl, LandedFetch, PastFetch, Retention
 
 
 @pytest.fixture
@@ -168,3 +169,22 @@ def test_spellings_of_one_address_are_one_page(found, make) -> None:
     found.commit(make.crawl(1, 270.0, 90))
     spelled = [f"{url}/", url.replace("https://", "http://"), url.replace("//", "//www."), f"{url}/amp"]
     assert found.unseen([*spelled, make.url(91)]) == [make.url(91)]
+
+
+def test_a_page_stands_on_a_source_while_any_of_its_addresses_does(found, make) -> None:
+    found.commit(make.fetched(1, 260.0, canonical=make.url(50)))
+    assert found.commit(make.crawl(0, 300.0, 50)) == LandedCrawl([], [], 0, 4)
+    assert found.commit(make.crawl(0, 310.0, 50, 1)) == LandedCrawl([], [], 1, 0)
+    assert found.commit(make.crawl(0, 320.0, 1)) == LandedCrawl([], [], 1, 1)
+    assert [span.removed for span in found.links() if span.page == 1] == [None]
+    found.commit(make.crawl(0, 330.0))
+    assert [span.removed for span in found.links() if span.page == 1] == [330.0]
+    assert found.check() == []
+
+
+def test_all_addresses_of_a_page_that_is_forgotten_are_remembered(found, make) -> None:
+    found.commit(make.fetched(1, 260.0, canonical=make.url(50)))
+    assert found.prune(1000 * DAY, Retention(seen=9e9))["pages"] == 1
+    assert found.page_at(make.url(50)) is None
+    assert found.commit(make.crawl(0, 1000 * DAY, 50, 1)).new == []
+    assert found.check() == []

@@ -57,6 +57,8 @@ CREATE TABLE shows (source INTEGER PRIMARY KEY, hashes BLOB NOT NULL);
 
 -- Every address a source showed. page 0: remembered, but there is none. day: when one was last known to show it.
 CREATE TABLE seen (hash INTEGER PRIMARY KEY, page INTEGER NOT NULL, day INTEGER NOT NULL);
+-- All addresses of the pages that have several.
+CREATE TABLE addresses (page INTEGER NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY (page, hash)) WITHOUT ROWID;
 
 CREATE TABLE pages (
     id INTEGER PRIMARY KEY AUTOINCREMENT, hash INTEGER NOT NULL, url TEXT NOT NULL, host TEXT NOT NULL,
@@ -106,7 +108,9 @@ CREATE INDEX links_by_page ON links (page, source);
 CREATE TRIGGER pages_gone AFTER DELETE ON pages BEGIN
     DELETE FROM texts WHERE landed = old.landed;
     DELETE FROM links WHERE page = old.id;
-    UPDATE seen SET page = 0 WHERE hash = old.hash AND page = old.id;
+    UPDATE seen SET page = 0 WHERE page = old.id
+        AND hash IN (SELECT old.hash UNION ALL SELECT hash FROM addresses WHERE page = old.id);
+    DELETE FROM addresses WHERE page = old.id;
     UPDATE totals SET waiting = waiting - (old.outcome = 'waiting'), fetched = fetched - (old.outcome = 'fetched'),
         old = old - (old.outcome = 'old'), duplicate = duplicate - (old.outcome = 'duplicate'),
         soft_404 = soft_404 - (old.outcome = 'soft-404'), log_in = log_in - (old.outcome = 'log-in'),

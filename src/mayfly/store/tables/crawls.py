@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import NamedTuple
 
-import apsw
 import numpy as np
 
 from mayfly.core.model import IntArray, PageId, Seconds, SourceId
@@ -16,7 +16,22 @@ from mayfly.store.tables.words import storable
 from mayfly.urls import host_of
 
 
-class _Before(NamedTuple):
+class _Before(Enum):
+    """Whether a link was on a source before."""
+
+    NEVER = auto()
+    STOOD = auto()
+    STANDS = auto()
+
+
+class _Row(NamedTuple):
+    """Of `links`."""
+
+    rank: int
+    first: int | None
+
+
+class _Known(NamedTuple):
     """Of the source, as the crawl found it."""
 
     last_crawl: Seconds | None
@@ -44,7 +59,7 @@ def land_crawl(database: Database, crawled: Crawled) -> LandedCrawl:
     new, known = _add(database, crawl, crawled, change.added, before.last_crawl)
     if change.added or len(change.gone) or before.last_crawl is None:
         seen.save_shown(database, crawled.source, change.shown)
-    _close(database, crawled.source, crawled.at, change.gone)
+    _close(database, crawled.source, crawled.at, change)
     _update_source(database, crawled, len(change.shown), len(new))
     return LandedCrawl(new, known, change.stayed, len(change.gone))
 
@@ -60,11 +75,11 @@ def land_failure(database: Database, failure: FetchFailure) -> None:
     database.execute("UPDATE sources SET failures = failures + 1, failure = ? WHERE id = ?", (reason, failure.id))
 
 
-def _before(database: Database, source: SourceId) -> _Before:
+def _before(database: Database, source: SourceId) -> _Known:
     row = database.execute("SELECT last_crawl, shown FROM sources WHERE id = ?", (source,)).fetchone()
     if row is None:
         raise LookupError(f"there is no source {source}")
-    return _Before(*row)
+    return _Known(*row)
 
 
 def _compare(database: Database, source: SourceId, links: Sequence[ShownLink]) -> _Change:
@@ -101,43 +116,54 @@ def _add(
         return [], []
     seen_pages = seen.pages_of(database, np.fromiter(added, np.int64, len(added)))
     new: dict[int, NewOnSource] = {}
-    known: list[PageId] = []
-    rows: list[tuple[PageId, int, int | None]] = []  # page, rank, first
-    unwanted: list[int] = []
-    again: list[int] = []
+    rows: dict[PageId, _Row] = {}
+    remembered: list[int] = []
     for number, link in added.items():
         page = seen_pages.get(number)
-        if page:
-            if any(page == other for other, _, _ in rows):
-                continue  # by another of its addresses
-            came_back = _linked(database, crawled.source, page)
-            if not came_back:
-                known.append(page)
-            rows.append((page, link.rank, None if came_back else 0))
+        if page and page not in rows:  # else: by another of its addresses
+            before = _linked(database, crawled.source, page)
+            if before is not _Before.STANDS:
+                rows[page] = _Row(link.rank, None if before is _Before.STOOD else 0)
         elif page is None and link.wanted:
             page = _add_page(database, number, link, crawled.source, crawled.at, looked_at)
             new[number] = NewOnSource(page, link)
-            rows.append((page, link.rank, 1))
-        else:
-            (unwanted if page is None else again).append(number)
-    day = seen.day_of(crawled.at)
-    database.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(n, found.page, day) for n, found in new.items()])
-    seen.remember(database, np.array(unwanted, np.int64), crawled.at)
-    seen.touch(database, np.array(again, np.int64), crawled.at)
-    database.executemany(
-        "INSERT INTO links (crawl, place, source, page, added, rank, first) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (crawl, place, crawled.source, page, crawled.at, rank, first)
-            for place, (page, rank, first) in enumerate(rows)
-        ],
-    )
-    if new:
-        clicks.found(database, {number: found.page for number, found in new.items()})
-    database.execute(
-        "UPDATE totals SET seen = seen + ?, links = links + ?, waiting = waiting + ?",
-        (len(new) + len(unwanted), len(rows), len(new)),
-    )
+            rows[page] = _Row(link.rank, 1)
+        elif not page:
+            remembered.append(number)
+    _remember(database, new, remembered, seen_pages, crawled.at)
+    _link(database, crawl, crawled, rows)
+    known = [page for page, row in rows.items() if row.first == 0]
     return list(new.values()), known
+
+
+def _remember(
+    database: Database,
+    new: dict[int, NewOnSource],
+    others: list[int],
+    seen_pages: dict[int, PageId],
+    at: Seconds,
+) -> None:
+    """That these addresses were seen; `others` lead to no page."""
+    if new:
+        day = seen.day_of(at)
+        database.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(n, found.page, day) for n, found in new.items()])
+        clicks.found(database, {number: found.page for number, found in new.items()})
+        database.execute("UPDATE totals SET seen = seen + ?1, waiting = waiting + ?1", (len(new),))
+    if others:
+        seen.remember(database, np.array([number for number in others if number not in seen_pages], np.int64), at)
+        seen.touch(database, np.array([number for number in others if number in seen_pages], np.int64), at)
+
+
+def _link(database: Database, crawl: int, crawled: Crawled, rows: dict[PageId, _Row]) -> None:
+    if rows:
+        database.executemany(
+            "INSERT INTO links (crawl, place, source, page, added, rank, first) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (crawl, place, crawled.source, page, crawled.at, row.rank, row.first)
+                for place, (page, row) in enumerate(rows.items())
+            ],
+        )
+        database.execute("UPDATE totals SET links = links + ?", (len(rows),))
 
 
 def _add_page(
@@ -155,21 +181,28 @@ def _add_page(
     return database.last_insert_rowid()
 
 
-def _linked(database: Database, source: SourceId, page: PageId) -> bool:
-    asked = database.execute("SELECT 1 FROM links WHERE page = ? AND source = ? LIMIT 1", (page, source))
-    return asked.fetchone() is not None
+def _linked(database: Database, source: SourceId, page: PageId) -> _Before:
+    """Whether a source has shown a page, and still does (by another address)."""
+    stood = _Before.NEVER
+    for (removed,) in database.execute("SELECT removed FROM links WHERE page = ? AND source = ?", (page, source)):
+        if removed is None:
+            return _Before.STANDS
+        stood = _Before.STOOD
+    return stood
 
 
-def _close(database: Database, source: SourceId, at: Seconds, gone: IntArray) -> None:
+def _close(database: Database, source: SourceId, at: Seconds, change: _Change) -> None:
     """Links that are gone; their addresses were shown until now."""
-    if not len(gone):
+    if not len(change.gone):
         return
-    database.execute(
-        "UPDATE links SET removed = ? WHERE source = ? AND removed IS NULL AND page IN"
-        " (SELECT page FROM carray(?) AS asked CROSS JOIN seen ON hash = asked.value WHERE page > 0)",
-        (at, source, apsw.carray(gone)),
-    )
-    seen.touch(database, gone, at)
+    pages = {page for page in seen.pages_of(database, change.gone).values() if page}
+    pages -= seen.shown_elsewhere(database, pages, change.shown)
+    if pages:
+        database.executemany(
+            "UPDATE links SET removed = ? WHERE page = ? AND source = ? AND removed IS NULL",
+            [(at, page, source) for page in pages],
+        )
+    seen.touch(database, change.gone, at)
 
 
 def _update_source(database: Database, crawled: Crawled, shown: int, new: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 import numpy as np
@@ -39,16 +40,37 @@ def remember(database: Database, hashes: IntArray, at: Seconds) -> None:
         database.execute(
             "INSERT INTO seen SELECT value, 0, ? FROM carray(?) ORDER BY value", (day_of(at), apsw.carray(hashes))
         )
+        database.execute("UPDATE totals SET seen = seen + ?", (len(hashes),))
 
 
 def alias(database: Database, hashes: IntArray, page: PageId, at: Seconds) -> None:
     """These are other addresses of a page: a link to one of them is not new."""
-    if len(hashes):
-        database.execute(
-            "INSERT OR IGNORE INTO seen SELECT DISTINCT value, ?, ? FROM carray(?)",
-            (page, day_of(at), apsw.carray(hashes)),
-        )
-        database.execute("UPDATE totals SET seen = seen + changes()")
+    if not len(hashes):
+        return
+    other = database.execute(
+        "INSERT OR IGNORE INTO seen SELECT DISTINCT value, ?, ? FROM carray(?) RETURNING hash",
+        (page, day_of(at), apsw.carray(hashes)),
+    ).fetchall()
+    if other:
+        database.execute("UPDATE totals SET seen = seen + ?", (len(other),))
+        database.executemany("INSERT INTO addresses VALUES (?, ?)", [(page, row[0]) for row in other])
+        database.execute("INSERT OR IGNORE INTO addresses SELECT id, hash FROM pages WHERE id = ?", (page,))
+
+
+def shown_elsewhere(database: Database, pages: set[PageId], shown: IntArray) -> set[PageId]:
+    """Those of some pages that have several addresses, one of which is shown; `shown` is sorted."""
+    if not pages:
+        return set()
+    rows: list[Any] = database.execute(
+        "SELECT page, hash FROM carray(?) AS asked CROSS JOIN addresses ON page = asked.value",
+        (apsw.carray(np.fromiter(pages, np.int64, len(pages))),),
+    ).fetchall()
+    return {page for page, number in rows if _has(shown, number)}
+
+
+def _has(ordered: IntArray, number: int) -> bool:
+    at = int(np.searchsorted(ordered, number))
+    return at < len(ordered) and int(ordered[at]) == number
 
 
 def touch(database: Database, hashes: IntArray, at: Seconds) -> None:
