@@ -129,6 +129,8 @@ def test_a_crawl_that_does_not_run() -> None:
     (said,) = found(never, minutes=[])
     assert said.says == "the crawl has never run"
     assert findings([], [], [], NOW) == []
+    (said,) = findings([WELL], [], [], NOW, holder="process 7 on here")
+    assert said.what == "stuck" and said.says.startswith("process 7 on here crawls")
 
 
 def test_most_requests_failing() -> None:
@@ -140,7 +142,7 @@ def test_a_budget_that_is_not_used_is_told() -> None:
     (said,) = found(budget=10.0)
     assert said.what == "budget-unused" and not said.attention and said.says.startswith("15%")
     limited = replace(WELL, estimate=WELL.estimate._replace(note="site-limited"))
-    assert "1 sources are site-limited" in found(limited, budget=10.0)[0].advice
+    assert "1 source at the limit of their site" in found(limited, budget=10.0)[0].advice
     assert found(budget=10.0, minutes=RUNNING[-5:]) == []
 
 

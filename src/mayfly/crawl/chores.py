@@ -16,6 +16,7 @@ from mayfly.core.model import DAY, MINUTE, Seconds
 from mayfly.core.outlook import Outlook
 from mayfly.crawl import retiring
 from mayfly.crawl.finder import Finder, Found
+from mayfly.crawl.lock import beat
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import announce
 from mayfly.store.records import ClockStep, Estimate, Minute, Retention
@@ -66,6 +67,7 @@ class Chores:
 
     async def _watch_clock_and_disk(self) -> None:
         parts = self._parts
+        beat(self._home)
         by = parts.clock.step()
         if by:
             now = parts.clock.now()

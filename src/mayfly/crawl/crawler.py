@@ -27,18 +27,20 @@ from mayfly.crawl.clock import Clock
 from mayfly.crawl.doorman import Doorman
 from mayfly.crawl.finder import Finder, Found
 from mayfly.crawl.flights import Flights
+from mayfly.crawl.lock import beat, last_beat
 from mayfly.crawl.parts import Archive, Parts
 from mayfly.crawl.restoring import restore
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.visits import Visitor
 from mayfly.fetch.http import Fetcher
 from mayfly.fetch.readers import Readers
-from mayfly.fetch.robots import Robots
+from mayfly.fetch.robots import LONGEST_DELAY, Robots
 from mayfly.store.records import KeptRobots
 from mayfly.store.store import Store
 
 _LEAST_DELAY: Seconds = 0.001  # the scheduler keeps sites apart only if there is some pause
 _NAP: Seconds = 0.25
+_BEAT: Seconds = 5.0  # a beat may be that late
 
 
 class Crawler:
@@ -56,6 +58,7 @@ class Crawler:
         clock: Clock | None = None,
         archive: Archive | None = None,
     ) -> None:
+        self._home = home
         clock = clock or Clock()
         robots = Robots(fetcher, agent, learned=self._keep_robots)
         self._bucket = Bucket(settings.budget, 0.0)
@@ -91,24 +94,33 @@ class Crawler:
         finally:
             chores.cancel()
             await asyncio.gather(chores, return_exceptions=True)
+            beat(self._home)
         await self.chores.save_estimates()
         await self.chores.note_minute()
 
     async def search(self, hosts: Sequence[str], done: Callable[[], None]) -> list[Found]:
         """Look for the sources of hosts, and do nothing else."""
-        for kept in await self.parts.store.robots():
-            self._robots.remember(*kept)
+        await self._remember()
         self._bucket.start(asyncio.get_running_loop().time())
         found = await self.chores.search(hosts, done)
         await self._land_all()
+        beat(self._home)
         return found
 
     async def begin(self) -> None:
         """Learn again what the store knows."""
         parts = self.parts
-        for kept in await parts.store.robots():
-            self._robots.remember(*kept)
+        await self._remember()
         parts.sources, parts.pages = await restore(parts.store, parts.scheduler, parts.settings, parts.clock.now())
+
+    async def _remember(self) -> None:
+        """What an earlier run leaves: robots.txt of all origins, and sites that it may have asked just now."""
+        for kept in await self.parts.store.robots():
+            self._robots.remember(*kept)
+        last = last_beat(self._home)
+        if last is not None and self.parts.clock.now() - last < LONGEST_DELAY + _BEAT:
+            self.parts.door.rest_all()
+        beat(self._home)
 
     async def spend(self, seconds: Seconds | None = None) -> None:
         """Spend the budget until told to stop, for so long, or until something fails. Ends with nothing in the air."""

@@ -63,6 +63,7 @@ class Doorman:
         self._sites: dict[str, _Turn] = {}
         self._addresses: dict[str, _Turn] = {}
         self._paced: dict[str, Seconds] = {}  # sites whose robots.txt asks for another pause
+        self._not_before: Seconds = -1.0  # pauses of sites asked by an earlier run begin here
         self.stopping = False
         self.requests: Counter[str] = Counter()  # by kind of passage
         self.on_pace: Callable[[str, Seconds], None] = lambda site, delay: None
@@ -75,6 +76,10 @@ class Doorman:
         """Leave a site alone for a while."""
         turn = self._turn(site)
         turn.free_at = max(turn.free_at, asyncio.get_running_loop().time() + seconds)
+
+    def rest_all(self) -> None:
+        """Another run may have asked any site until just now."""
+        self._not_before = asyncio.get_running_loop().time()
 
     def delay_of(self, site: str) -> Seconds:
         """The pause a site gets."""
@@ -105,7 +110,9 @@ class Doorman:
         """A Crawl-delay counts for the whole site; it only ever makes us slower."""
         if delay is not None and delay > self.delay_of(site):
             self._paced[site] = delay
-            self._turn(site).delay = delay
+            turn = self._turn(site)
+            turn.delay = delay
+            turn.free_at = max(turn.free_at, self._not_before + delay)
             self.on_pace(site, delay)
 
     def _turn(self, site: str) -> _Turn:
@@ -113,6 +120,7 @@ class Doorman:
         if turn is None:
             _forget_idle(self._sites)
             turn = self._sites[site] = _Turn(self.delay_of(site))
+            turn.free_at = self._not_before + turn.delay
         return turn
 
     async def _spread(self, url: str) -> None:

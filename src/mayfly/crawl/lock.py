@@ -9,9 +9,11 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from mayfly.core.model import Seconds
 from mayfly.errors import RunError
 
 FILE = "crawl.lock"
+BEAT = "crawl.beat"
 
 
 class HomeIsLocked(RunError):
@@ -38,6 +40,20 @@ def locked(home: Path) -> Iterator[None]:
         yield
     finally:
         os.close(file)  # which frees it; the file stays, for a new one could be locked by two
+
+
+def beat(home: Path) -> None:
+    """Say that someone crawls, for whoever comes next."""
+    with contextlib.suppress(OSError):  # a full disk is noticed elsewhere
+        (home / BEAT).touch()
+
+
+def last_beat(home: Path) -> Seconds | None:
+    """When someone crawled last, by the clock of the disk."""
+    try:
+        return (home / BEAT).stat().st_mtime
+    except OSError:
+        return None
 
 
 def holder(home: Path) -> str:

@@ -1,0 +1,193 @@
+"""The whole crawler on a small site: what is new is fetched once, what is not is left alone."""
+
+import time
+from itertools import pairwise
+
+import pytest
+
+from mayfly.testing.messages import Reply
+
+OLD = '<meta property="article:published_time" content="2020-11-01T00:00:00Z">'
+
+
+def fetched(many):
+    return lambda crawler: crawler.parts.tally.pages + crawler.parts.tally.rejected >= many
+
+
+def baselined(crawler):
+    return len(crawler.parts.sources) and all(source.crawls for source in crawler.parts.sources)
+
+
+def test_what_was_there_before_is_old_and_what_comes_is_fetched_once(house, paper):
+    paper.show("/", "/news/", "/a-story-that-was-there-before")
+    paper.show("/news/", "/another-story-that-was-there-before")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    assert house.pages() == {}
+    for path in ("/the-first-new-story-of-today", "/the-second-new-story-of-today"):
+        paper.story(path)
+    paper.show("/", "/news/", "/the-first-new-story-of-today", "/a-story-that-was-there-before")
+    paper.show("/news/", "/the-first-new-story-of-today", "/the-second-new-story-of-today")
+    house.crawl(until=fetched(2))
+    assert house.pages() == {"/the-first-new-story-of-today": "fetched", "/the-second-new-story-of-today": "fetched"}
+    house.crawl(seconds=1.0)
+    for path in house.pages():
+        assert house.visits("paper.test").count(path) == 1
+    assert "/a-story-that-was-there-before" not in house.visits("paper.test")
+
+
+def test_robots_txt_is_asked_first_and_obeyed(house, paper):
+    paper.show("/", "/news/", "/secret/section")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined, seconds=2.0)
+    paper.show("/news/", "/secret/the-story-nobody-may-fetch-now", "/the-story-all-may-fetch-now")
+    paper.story("/the-story-all-may-fetch-now")
+    house.crawl(until=fetched(1))
+    visits = house.visits("paper.test")
+    assert "/the-story-all-may-fetch-now" in visits
+    assert not [target for target in visits if target.startswith("/secret")]
+    assert visits.count("/robots.txt") == 1  # kept over restarts
+    failures = {source.url: source.failure for source in house.ask(lambda store: store.sources())}
+    assert failures["http://paper.test/secret/section"] == "robots"
+
+
+def test_a_site_is_asked_one_thing_at_a_time_with_pauses(house, paper):
+    paper.show("/", *[f"/section-{number}/" for number in range(5)])
+    for number in range(5):
+        paper.show(f"/section-{number}/", *[f"/the-story-number-{number}-{k}-of-many" for k in range(4)])
+    house.find("paper.test", host_delay=0.05)
+    house.crawl(seconds=2.0, host_delay=0.05)
+    visits = sorted(house.server.journal.visits("paper.test"), key=lambda visit: visit.at)
+    assert len(visits) > 10
+    for before, after in pairwise(visits):
+        assert after.at - before.ended >= 0.05 - 0.002
+
+
+def test_a_crawl_delay_makes_it_slower(house, paper):
+    paper.pages["/robots.txt"] = Reply(b"User-agent: *\nCrawl-delay: 0.5\n", type="text/plain")
+    paper.show("/", "/news/", "/sport/")
+    paper.show("/news/")
+    paper.show("/sport/")
+    house.find("paper.test")
+    house.crawl(seconds=2.5)
+    visits = sorted(house.server.journal.visits("paper.test"), key=lambda visit: visit.at)
+    asked = [visit.target for visit in visits]
+    first = asked.index("/robots.txt") + 1
+    for before, after in pairwise(visits[first:]):
+        assert after.at - before.ended >= 0.498
+
+
+def test_the_budget_is_kept_whatever_is_asked_for(house, paper):
+    paper.show("/", *[f"/section-{number}/" for number in range(30)])
+    for number in range(30):
+        paper.pages[f"/section-{number}/"] = Reply(b"", 301, headers=(("Location", f"/moved-{number}/"),))
+        paper.show(f"/moved-{number}/", f"/the-new-story-number-{number}-of-today")
+    house.find("paper.test", budget=10.0, host_delay=0.0)
+    begin = time.time()
+    house.crawl(seconds=5.0, budget=10.0, host_delay=0.0)
+    times = [visit.at for visit in house.server.journal.visits("paper.test") if visit.at >= begin]
+    assert len(times) <= 10 * 5.5 + 1 + 5
+    late = [at for at in times if at >= begin + 2.5]  # when the process that reads has started
+    assert len(late) >= 10 * 2.5 * 0.7
+
+
+@pytest.mark.parametrize(
+    ("what", "outcome"),
+    [
+        (lambda paper, path: paper.story(path, head=OLD), "old"),
+        (lambda paper, path: paper.pages.update({path: Reply(b"", 302, headers=(("Location", "/"),))}), "soft-404"),
+        (lambda paper, path: paper.pages.update({path: Reply(b"gone", 410)}), "failed"),
+        (lambda paper, path: paper.story(path, text="Another text. " * 50), "fetched"),
+    ],
+)  # fmt: skip
+def test_a_page_is_kept_as_what_it_turns_out_to_be(house, paper, what, outcome):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    what(paper, "/the-story-in-question-of-today")
+    paper.show("/news/", "/the-story-in-question-of-today")
+    house.crawl(until=lambda crawler: fetched(1)(crawler) or crawler.parts.tally.failed)
+    assert house.pages() == {"/the-story-in-question-of-today": outcome}
+
+
+def test_a_copy_of_a_page_is_a_duplicate(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    same = "The very same words. " * 40
+    paths = ("/one-story-under-two-addresses-a", "/one-story-under-two-addresses-b")
+    paper.story(paths[0], text=same)
+    paper.pages[paths[1]] = paper.pages[paths[0]]
+    paper.show("/news/", *paths)
+    house.crawl(until=fetched(2))
+    assert sorted(house.pages().values()) == ["duplicate", "fetched"]
+
+
+def test_a_page_that_fails_for_now_is_tried_again(house, paper, monkeypatch):
+    monkeypatch.setattr("mayfly.crawl.visits._PAGE_RETRY", 0.2)
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    path = "/the-story-that-takes-two-tries"
+    answers = iter([Reply(b"later", 500), Reply(b"later", 500)])
+    paper.story(path)
+    story = paper.pages[path]
+    paper.pages[path] = lambda request: next(answers, story)
+    paper.show("/news/", path)
+    house.crawl(until=fetched(1))
+    assert house.pages() == {path: "fetched"}
+    assert house.visits("paper.test").count(path) == 3
+
+
+def test_a_busy_site_is_left_alone(house, paper):
+    paper.show("/", "/news/", "/sport/")
+    paper.show("/sport/")
+    paper.pages["/news/"] = Reply(b"slow down", 429, headers=(("Retry-After", "3600"),))
+    house.find("paper.test")
+    house.crawl(seconds=2.0)
+    visits = house.visits("paper.test")
+    assert visits.count("/news/") == 1
+    assert visits[-1] == "/news/"  # nothing of that site was asked afterwards
+
+
+def test_estimates_and_waiting_pages_survive_a_restart(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    for many in range(1, 4):
+        stories = [f"/the-story-number-{number}-of-today" for number in range(many * 3)]
+        for path in stories:
+            paper.story(path)
+        paper.show("/news/", *stories)
+        house.crawl(until=fetched(3))
+    before = house.crawl(seconds=0.5)
+    after = house.crawl(seconds=0.0)
+    later = after.parts.clock.now() + 10
+    for crawler in (before, after):
+        crawler.parts.scheduler.next(later)
+    rate = before.parts.scheduler.beliefs.link_rate
+    assert after.parts.scheduler.beliefs.link_rate == pytest.approx(rate, rel=1e-9)
+    kept = {source.url: source.estimate for source in house.ask(lambda store: store.sources())}
+    assert kept["http://paper.test/news/"].link_rate > 0
+
+
+def test_ctrl_c_finishes_what_is_in_the_air(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    stories = [f"/the-story-number-{number}-of-today" for number in range(20)]
+    for path in stories:
+        paper.story(path)
+    paper.show("/news/", *stories)
+    house.crawl(until=fetched(3))
+    asked = set(house.visits("paper.test")) & set(stories)
+    assert asked == set(house.pages())
+    house.crawl(until=lambda crawler: not crawler.parts.pages and crawler.parts.tally.crawls)
+    assert set(house.pages()) == set(stories)
+    assert max(house.visits("paper.test").count(path) for path in stories) == 1

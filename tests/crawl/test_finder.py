@@ -1,0 +1,100 @@
+"""Where new content of a host appears."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mayfly.core.model import DAY
+from mayfly.core.sources import is_dated, looks_like_article, select
+from mayfly.testing.messages import Reply
+
+FEED = (
+    b'<?xml version="1.0"?><rss version="2.0"><channel><title>t</title>'
+    b"<item><title>a</title><link>http://paper.test/a</link></item></channel></rss>"
+)
+SITEMAP = (
+    b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+    b"<url><loc>http://paper.test/a</loc></url></urlset>"
+)
+
+
+def by_kind(found):
+    kinds = {}
+    for source in found.sources:
+        kinds.setdefault(source.kind, set()).add(source.url.removeprefix("http://paper.test"))
+    return kinds
+
+
+def test_front_sections_feeds_and_sitemaps_are_found(house, paper):
+    paper.show(
+        "/", "/politics/", "/sport/", "/2026/11/01/the-story-of-the-day", "/login", "/logo.png", "http://else.test/x/",
+        head='<link rel=alternate type="application/rss+xml" href="/the-feed">',
+    )  # fmt: skip
+    paper.pages["/the-feed"] = Reply(FEED, type="application/rss+xml")
+    index = (
+        SITEMAP.replace(b"urlset", b"sitemapindex").replace(b"<url>", b"<sitemap>").replace(b"</url>", b"</sitemap>")
+    )
+    paper.pages["/maps.xml"] = Reply(index.replace(b"/a<", b"/news-map.xml<"), type="application/xml")
+    paper.pages["/robots.txt"] = Reply(b"Sitemap: http://paper.test/maps.xml\n", type="text/plain")
+    [found] = house.find("paper.test")
+    assert by_kind(found) == {
+        "front": {"/"},
+        "category": {"/politics/", "/sport/"},
+        "feed": {"/the-feed"},
+        "sitemap": {"/news-map.xml"},
+    }
+    assert not [target for target in house.visits("paper.test") if target in ("/politics/", "/feed")]
+
+
+def test_the_usual_places_are_tried_where_nothing_is_said(house, paper):
+    paper.show("/", "/politics/")
+    paper.pages["/rss.xml"] = Reply(FEED, type="text/xml")
+    paper.pages["/sitemap.xml"] = Reply(SITEMAP, type="text/xml")
+    [found] = house.find("paper.test")
+    assert by_kind(found)["feed"] == {"/rss.xml"}
+    assert by_kind(found)["sitemap"] == {"/sitemap.xml"}
+
+
+def test_links_that_stay_become_sources_in_time(house, paper):
+    paper.show("/", "/politics/")
+    house.find("paper.test")
+    paper.show("/", "/politics/", "/a-special-about-the-long-flood/", "/2026/10/01/a-dated-one")
+    [found] = house.find("paper.test", older_than=0.5)
+    assert "/a-special-about-the-long-flood/" not in by_kind(found)["category"]
+    import time
+
+    time.sleep(0.6)
+    [found] = house.find("paper.test", older_than=0.5)
+    assert by_kind(found)["category"] == {"/politics/", "/a-special-about-the-long-flood/"}
+
+
+def test_patterns_keep_sources_out(house, paper):
+    paper.show("/", "/politics/", "/sport/", "/sport/football/")
+    [found] = house.find("paper.test", only=("*paper.test/sport*",), not_=("*football*",))
+    assert by_kind(found) == {"front": {"/"}, "category": {"/sport/"}}
+
+
+def test_a_host_that_is_not_there_is_named(house):
+    [found] = house.find("nobody.test")
+    assert found.sources == []
+    assert found.failure
+    assert house.ask(lambda store: store.hosts())[0].failure == found.failure
+
+
+PATHS = st.from_regex(r"(/[a-z0-9-]{0,20}){1,4}/?", fullmatch=True)
+
+
+@given(PATHS)
+def test_a_dated_path_is_an_article(path):
+    if is_dated(path):
+        assert looks_like_article(path)
+
+
+@given(st.dictionaries(PATHS, st.floats(0, 10 * DAY)), st.floats(10 * DAY, 20 * DAY), st.booleans())
+def test_selection_takes_old_links_and_never_dated_ones(seen, now, first_look):
+    paths = {path: path for path in [*seen, "/never-seen-before-this-very-moment", "/2026/11/01/x"]}
+    chosen = set(select(paths, seen, now, 3 * DAY, first_look))
+    assert not any(is_dated(path) for path in chosen)
+    for path, at in seen.items():
+        if not is_dated(path) and at <= now - 3 * DAY:
+            assert path in chosen
+    assert "/never-seen-before-this-very-moment" not in chosen
