@@ -8,7 +8,6 @@ limit is reached. All hops together have one deadline; the time `may` takes does
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,6 +20,7 @@ from yarl import URL
 from mayfly.core.model import Seconds
 from mayfly.fetch.addresses import Resolver, Routes, Vetting
 from mayfly.fetch.answers import DEFAULT_LIMITS, Failed, Hop, Limits, Response
+from mayfly.fetch.deadlines import Deadline, Deadlines
 from mayfly.fetch.decoding import ACCEPTED, Decoder, Plain, TooLarge
 from mayfly.fetch.failures import Stop, explained, refused
 from mayfly.fetch.reasons import Reason
@@ -85,6 +85,7 @@ class Fetcher:
         self._nameservers, self._nameserver_port = nameservers, nameserver_port
         self._trust = trust
         self._session: aiohttp.ClientSession | None = None
+        self._deadlines = Deadlines()
         self._as_they_are: set[str] = set()  # origins for which `_dialled` has nothing to say
 
     async def __aenter__(self) -> Self:
@@ -113,6 +114,7 @@ class Fetcher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._session is not None:
+            self._deadlines.close()
             await self._session.close()
             self._session = None
 
@@ -129,7 +131,7 @@ class Fetcher:
         trip, limits = _Trip(url), limits or self._limits
         headers = {"Accept": accept, **validators.headers()}
         try:
-            async with asyncio.timeout(limits.seconds) as deadline:
+            with self._deadlines.within(limits.seconds) as deadline:
                 return await self._travel(trip, headers, may and _untimed(may, deadline), limits)
         except Stop as stop:
             return trip.failed(stop)
@@ -215,14 +217,13 @@ class Fetcher:
         return whole
 
 
-def _untimed(may: May, deadline: asyncio.Timeout) -> May:
+def _untimed(may: May, deadline: Deadline) -> May:
     """The same question, with the clock stopped: an answer may have to wait for the site's delay, or for robots.txt."""
 
     async def asked(url: str) -> Reason | None:
-        left = (deadline.when() or 0.0) - asyncio.get_running_loop().time()
-        deadline.reschedule(None)
+        deadline.pause()
         reason = await may(url)
-        deadline.reschedule(asyncio.get_running_loop().time() + left)
+        deadline.resume()
         return reason
 
     return asked
