@@ -67,12 +67,27 @@ def test_a_reader_that_dies_is_replaced(run) -> None:
         async with Readers() as readers:
             await read(readers)
             (pid,) = readers.pids
+            reading = asyncio.ensure_future(read(readers, b"<p>a <b>b</b>" * 500_000))
+            await asyncio.sleep(0.1)
             os.kill(pid, signal.SIGSEGV)
-            return await read(readers), await read(readers)
+            return await reading, await read(readers)
 
     dead, next_one = run(work())
     assert dead.error == "reader-died: it ended"
     assert next_one.title == "Hello"
+
+
+def test_a_reader_that_dies_idle_is_not_the_fault_of_the_next_body(run) -> None:
+    async def work() -> Document:
+        async with Readers() as readers:
+            await read(readers)
+            (pid,) = readers.pids
+            os.kill(pid, signal.SIGSEGV)
+            while pid in readers.pids:
+                await asyncio.sleep(0.01)
+            return await read(readers)
+
+    assert run(work()).title == "Hello"
 
 
 def test_no_reader_outlives_the_others(run) -> None:

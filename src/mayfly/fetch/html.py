@@ -46,6 +46,7 @@ _PLAIN_LINES = re.compile(
     re.MULTILINE,
 )  # addresses that are canonical as they stand, or behind the page's origin, but for the odd ones; and other lines
 _PLAIN_CHARS = 300
+_SCHEME_CHARS = len("https://")
 _NOT_FOUND = (
     "404 ", "not found", "page doesn't exist", "page does not exist", "page no longer exists", "no longer available",
     "nicht gefunden", "existiert nicht", "introuvable", "n'existe pas", "no encontrada", "no encontrado", "no existe",
@@ -146,7 +147,7 @@ def _addressed(tree: HTMLTree, base: str) -> tuple[list[DOMNode], list[str | Non
 def _addresses(hrefs: list[str], base: str) -> list[str | None]:
     """The canonical addresses of what stands in links. One search for all finds those that need no closer look."""
     lines = "\n".join(hrefs)
-    origin = _plain_origin(base)
+    origin = _plain_origin(base[: base.find("/", _SCHEME_CHARS) + 1])
     plain = _PLAIN_LINES.findall(lines)
     if len(plain) != len(hrefs) or origin is None:  # a line feed in one of them, or no link at all
         return [_address(href, base) for href in hrefs]
@@ -172,10 +173,10 @@ def _remembered(href: str, base: str) -> str | None:
 
 
 @lru_cache(maxsize=1_024)
-def _plain_origin(base: str) -> str | None:
+def _plain_origin(root: str) -> str | None:
     """What stands before a plain path in its canonical address; None where paths may hold other addresses."""
-    root = canonical("/", base)
-    return root[:-1] if root is not None and "ampproject" not in root else None
+    root = canonical(root) or ""
+    return root[:-1] if root and "ampproject" not in root else None
 
 
 def _may_be_odd(url: str) -> bool:

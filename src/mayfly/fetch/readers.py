@@ -183,7 +183,8 @@ class _Reader:
         failed: Callable[[_Reader, list[_Asked], str], None],
     ) -> None:
         command = [sys.executable, "-m", "mayfly.fetch.readers", str(memory_bytes)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # threads nobody needs count against the limit of memory
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=alone)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         for pipe in (self._in, self._out):
