@@ -41,9 +41,8 @@ def run_mayfly(base: str, pages: int, with_text: bool = False) -> int:
     from mayfly.fetch.http import Fetcher
     from mayfly.fetch.loop import run
     from mayfly.fetch.readers import Readers
-    from mayfly.fetch.validators import hash_of
 
-    seen: set[int] = set()
+    seen: set[str] = set()
 
     async def main() -> None:
         fetching = Fetcher("mayfly/bench", vetting=Vetting(["127.0.0.0/8"]))
@@ -54,7 +53,7 @@ def run_mayfly(base: str, pages: int, with_text: bool = False) -> int:
                 document = await readers.read(
                     answer.body, answer.url, content_type=answer.content_type, now=answer.at, with_text=with_text
                 )
-                seen.update(hash_of(link.url.encode()) for link in document.links)
+                seen.update(document.links.urls)
 
             await workers(pages, work)
 

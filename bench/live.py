@@ -1,6 +1,6 @@
 """Trials of the live crawler on the test web, judged from the web's request log and its own trace.
 
-usage: python bench/live.py TRIAL [options]                  (-h lists them; each prints its figures beside their limits)
+usage: python bench/live.py TRIAL [options]         (-h lists them; each prints its figures beside their limits)
 
 Every trial starts the test web as its own process and runs the real `mayfly` commands on a home in a temporary folder.
 Exit status 0 if every limit was kept.
@@ -9,14 +9,26 @@ Exit status 0 if every limit was kept.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 import live_fresh
+import live_hard
+import live_long
 from live_judge import Table
 
-TRIALS = {"ample": live_fresh.ample, "parity": live_fresh.parity}
+TRIALS = {
+    "ample": live_fresh.ample,
+    "parity": live_fresh.parity,
+    "killed": live_hard.killed,
+    "together": live_hard.together,
+    "full": live_hard.full,
+    "clock": live_hard.clock,
+    "trouble": live_long.trouble,
+    "soak": live_long.soak,
+}
 
 
 def main() -> int:
@@ -32,7 +44,8 @@ def main() -> int:
     asked = parser.parse_args()
     table = Table(" ".join(["live.py", *sys.argv[1:]]))
     if asked.keep:
-        asked.keep.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(asked.keep, ignore_errors=True)
+        asked.keep.mkdir(parents=True)
         TRIALS[asked.trial](asked.keep, asked, table)
     else:
         with tempfile.TemporaryDirectory() as folder:

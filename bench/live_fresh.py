@@ -65,20 +65,20 @@ def ample(folder: Path, asked: argparse.Namespace, table: Table) -> None:
         (folder / "used.json").write_text(json.dumps({"rate": len(visits) / seconds}))
 
 
-def freshness(table: Table, pages: Pages, ended: float, last: float) -> None:
+def freshness(table: Table, pages: Pages, ended: float, last: float, delay: float = DELAY) -> None:
     """Pages published after all sources of their host had been read once, until a minute before the end."""
     trace, at, read = pages.trace, pages.fetched_at(), pages.baselines()
     known = np.array([read.get(host, np.inf) for host in pages.host_of])
     counted = (trace.published >= known) & (trace.published < ended - last)
     got = counted & np.isfinite(at)
     sources = np.array([sum(1 for host in trace.hosts if host == other) for other in dict.fromkeys(trace.hosts)])
-    limit = 2 * (float(sources.mean()) * DELAY / 2 + DELAY)
+    limit = 2 * (float(sources.mean()) * delay / 2 + delay)
     table.say("hosts whose sources were all read; sources", f"{len(read)}; {len(pages.crawls)} of {len(trace.hosts)}")
     table.say("pages published after that, till a minute before the end", int(counted.sum()))
     table.least("share of them fetched, %", 100 * float(got.sum()) / max(1, int(counted.sum())), 99.5)
-    delay = at[got] - trace.published[got]
-    table.most("median delay, seconds", float(np.median(delay)) if got.any() else np.inf, limit)
-    table.say("  9 of 10 within, seconds", float(np.quantile(delay, 0.9)) if got.any() else np.inf)
+    late = at[got] - trace.published[got]
+    table.most("median delay, seconds", float(np.median(late)) if got.any() else np.inf, limit)
+    table.say("  9 of 10 within, seconds", float(np.quantile(late, 0.9)) if got.any() else np.inf)
     table.most("pages fetched twice", len(pages.twice_by_page()), 0)
     table.most("addresses fetched twice", len(pages.twice_by_url()), 0)
     table.say("pages fetched in all, old ones too", len(pages.fetches))
@@ -125,13 +125,19 @@ class Clicks:
         self._web, self._home, self._since = web, home, since
         self.rows = 0
 
-    def hand_in(self) -> None:
+    def text(self) -> str:
+        """Those since the last call."""
         text = self._web.clicks(self._since)
         rows = text.splitlines()
         if rows:
-            self._since = np.nextafter(json.loads(rows[-1])["at"], np.inf)
+            self._since = float(np.nextafter(json.loads(rows[-1])["at"], np.inf))
+        self.rows += len(rows)
+        return text
+
+    def hand_in(self) -> None:
+        text = self.text()
+        if text:
             self._home.must_take("clicks", text)
-            self.rows += len(rows)
 
 
 def split(pages: Pages) -> str:

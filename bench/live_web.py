@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -29,7 +30,7 @@ class TestWeb:
             sys.exit("the test web did not start")
         about = json.loads(said)
         self.hosts, self.others = about["hosts"], about["others"]
-        self.port, self.tls_port = about["port"], about["tls_port"]
+        self.address, self.port, self.tls_port = about["address"], about["port"], about["tls_port"]
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -40,12 +41,12 @@ class TestWeb:
         """Rules for `--connect-to`: the hosts that are here, so that addresses in URLs mean what they say."""
         ports = [(80, self.port)] + ([(443, self.tls_port)] if self.tls_port else [])
         hosts = [*self.hosts, *self.others] if everything else self.hosts
-        return [f"{host}:{port}:127.0.0.1:{own}" for host in hosts for port, own in ports]
+        return [f"{host}:{port}:{self.address}:{own}" for host in hosts for port, own in ports]
 
     def clicks(self, since: float) -> str:
         """Rows of the readers' clicks from then until now."""
         asked = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/clicks?since={since!r}", headers={"Host": "control.test"}
+            f"http://{self.address}:{self.port}/clicks?since={since!r}", headers={"Host": "control.test"}
         )
         with urllib.request.urlopen(asked, timeout=30) as answer:
             return answer.read().decode()
@@ -54,10 +55,10 @@ class TestWeb:
 class Home:
     """A home in a folder, and the commands that work on it."""
 
-    def __init__(self, folder: Path, routes: list[str], **settings: object) -> None:
+    def __init__(self, folder: Path, routes: list[str], network: str = NETWORK, **settings: object) -> None:
         self.path = folder
         folder.mkdir(parents=True, exist_ok=True)
-        kept = {"connect-to": routes, "allow-private-addresses": [NETWORK], **settings}
+        kept = {"connect-to": routes, "allow-private-addresses": [network], **settings}
         lines = [f"{name.replace('_', '-')} = {json.dumps(value)}" for name, value in kept.items()]
         (folder / "mayfly.toml").write_text("\n".join(lines) + "\n")
 
@@ -97,7 +98,9 @@ class Home:
     def start(self, *words: object, log: Path | None = None) -> subprocess.Popen[str]:
         """A command that runs on."""
         with (log or self.path.parent / "crawl.log").open("a") as file:
-            return subprocess.Popen(self.command(*words), stdout=file, stderr=file, text=True)
+            process = subprocess.Popen(self.command(*words), stdout=file, stderr=file, text=True)
+        atexit.register(process.kill)  # does nothing to one that has ended
+        return process
 
     def find(self, hosts: list[str], *words: object) -> None:
         """Look for the sources of these hosts."""

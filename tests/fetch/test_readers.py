@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -66,12 +67,27 @@ def test_a_reader_that_dies_is_replaced(run) -> None:
         async with Readers() as readers:
             await read(readers)
             (pid,) = readers.pids
+            reading = asyncio.ensure_future(read(readers, b"<p>a <b>b</b>" * 500_000))
+            await asyncio.sleep(0.1)
             os.kill(pid, signal.SIGSEGV)
-            return await read(readers), await read(readers)
+            return await reading, await read(readers)
 
     dead, next_one = run(work())
     assert dead.error == "reader-died: it ended"
     assert next_one.title == "Hello"
+
+
+def test_a_reader_that_dies_idle_is_not_the_fault_of_the_next_body(run) -> None:
+    async def work() -> Document:
+        async with Readers() as readers:
+            await read(readers)
+            (pid,) = readers.pids
+            os.kill(pid, signal.SIGSEGV)
+            while pid in readers.pids:
+                await asyncio.sleep(0.01)
+            return await read(readers)
+
+    assert run(work()).title == "Hello"
 
 
 def test_no_reader_outlives_the_others(run) -> None:
@@ -101,3 +117,62 @@ def test_one_who_is_told_to_stop_leaves_no_answer_behind(run) -> None:
             return await read(readers)
 
     assert run(work()).title == "Hello"
+
+
+KILLING = b"<title>kill</title>"
+LYING = b"<title>lie</title>"
+SILENT = b"<title>silent</title>"
+CHILD = f"""
+import os, sys, time
+import mayfly.fetch.reader, mayfly.fetch.readers as readers
+real = mayfly.fetch.reader.read
+def read(body, url, **more):
+    if body == {KILLING!r}:
+        os.abort()
+    if body == {SILENT!r}:
+        time.sleep(60)
+    document = real(body, url, **more)
+    if body == {LYING!r}:
+        object.__setattr__(document, "links", [["https://example.com/a", "https://example.com/b"], ["A"]])
+    return document
+mayfly.fetch.reader.read = read
+readers._serve(sys.stdin.buffer, sys.stdout.buffer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (KILLING, "reader-died: it ended"),
+        (LYING, "reader-died: it ended"),
+        (SILENT, "reader-died: not within 3 s"),
+    ],
+)
+def test_only_the_body_that_is_to_blame_fails(run, bad: bytes, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    real = subprocess.Popen
+
+    def start(command: list[str], **more: object) -> subprocess.Popen:
+        started.append(command)
+        return real([command[0], "-c", CHILD], **more)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+
+    async def work() -> list[Document]:
+        async with Readers(seconds=3.0) as readers:
+            bodies = [f"<title>{number}</title>".encode() for number in range(6)]
+            return await asyncio.gather(*(read(readers, body) for body in [*bodies[:3], bad, *bodies[3:]]))
+
+    documents = run(work())
+    assert [document.error for document in documents] == [None] * 3 + [error] + [None] * 3
+    assert [document.title for document in documents if not document.error] == [str(number) for number in range(6)]
+    assert 2 <= len(started) <= 3
+
+
+def test_a_body_larger_than_a_pipe_is_read(run) -> None:
+    async def work() -> list[Document]:
+        async with Readers() as readers:
+            large = b"<title>large</title>" + b"<p>a" * 1_000_000
+            return await asyncio.gather(read(readers, large), read(readers), read(readers, large))
+
+    assert [document.title for document in run(work())] == ["large", "Hello", "large"]

@@ -37,9 +37,7 @@ def decoded(body: bytes, content_type: str = "") -> tuple[str, str]:
     marked, mark = read_bom(body) if body[:1] in _MARKS else (None, None)
     if marked and mark:
         return to_unicode(body[len(mark) :], marked), marked
-    charset = (
-        _wide(body) or _told(http_content_type_encoding(content_type or None)) or _declared(body) or _guessed(body)
-    )
+    charset = _wide(body) or _of_header(content_type) or _declared(body) or _guessed(body)
     if charset in ("utf-16", "utf-32"):
         charset += "-be"  # as browsers take them without a mark
     try:

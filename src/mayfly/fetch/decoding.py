@@ -98,6 +98,31 @@ class Decoder:
         return self.so_far
 
 
+class Plain:
+    """A decoder for what is not encoded: keeps the pieces as they are."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> None:
+        """More bytes from the wire."""
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > self._limit:
+            raise TooLarge(f"more than {self._limit:,} bytes")
+
+    @property
+    def so_far(self) -> bytes:
+        """What has come."""
+        return b"".join(self._pieces)
+
+    def finish(self) -> bytes:
+        """The body; the wire has no more."""
+        return self.so_far
+
+
 class _Zlib:
     """gzip and deflate, the latter with or without its header, and plain bytes that only claim to be one of them."""
 

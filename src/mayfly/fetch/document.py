@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, overload
+
+import msgspec
 
 from mayfly.core.model import Seconds
 
@@ -21,6 +24,80 @@ class Link(NamedTuple):
     context: str = ""  # text around the link, without the anchor
     rel: str = ""  # as written, small letters
     nofollow: bool = False
+
+
+class Links(msgspec.Struct, frozen=True, array_like=True, eq=False):
+    """The links of a document in their order: a sequence of `Link`, kept as columns.
+
+    Most links of a page were seen before, and its address is all that is looked at. So a `Link` is made when it is
+    asked for; what few links have is kept by place, counted from 0.
+
+    >>> links = Links.of([Link("https://example.com/a", "A", 1), Link("https://example.com/b", "B", 2, rel="me")])
+    >>> links.urls, links[1].rel, len(links)
+    (('https://example.com/a', 'https://example.com/b'), 'me', 2)
+    """
+
+    urls: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
+    dates: dict[int, Seconds] = {}
+    contexts: dict[int, str] = {}
+    rels: dict[int, str] = {}
+    nofollow: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        count = len(self.urls)
+        if len(self.anchors) != count:
+            raise ValueError(f"{count} addresses, but {len(self.anchors)} anchors")
+        for places in (self.dates, self.contexts, self.rels, self.nofollow):
+            if places and not (min(places) >= 0 and max(places) < count):
+                raise ValueError(f"a place beyond the {count} links")
+
+    @classmethod
+    def of(cls, links: Iterable[Link]) -> Links:
+        """These links; their ranks are their places."""
+        rows = list(links)
+        return cls(
+            tuple(row.url for row in rows),
+            tuple(row.anchor for row in rows),
+            {place: row.date for place, row in enumerate(rows) if row.date is not None},
+            {place: row.context for place, row in enumerate(rows) if row.context},
+            {place: row.rel for place, row in enumerate(rows) if row.rel},
+            frozenset(place for place, row in enumerate(rows) if row.nofollow),
+        )
+
+    def __len__(self) -> int:
+        return len(self.urls)
+
+    def __iter__(self) -> Iterator[Link]:
+        return map(self._link, range(len(self.urls)))
+
+    @overload
+    def __getitem__(self, place: int) -> Link: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Link, ...]: ...
+    def __getitem__(self, place: int | slice) -> Link | tuple[Link, ...]:
+        places = range(len(self.urls))[place]
+        return self._link(places) if isinstance(places, int) else tuple(map(self._link, places))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Links | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.urls)
+
+    def _link(self, place: int) -> Link:
+        return Link(
+            self.urls[place],
+            self.anchors[place],
+            place + 1,
+            self.dates.get(place),
+            self.contexts.get(place, ""),
+            self.rels.get(place, ""),
+            place in self.nofollow,
+        )
+
+
+NO_LINKS = Links()
 
 
 class Date(NamedTuple):
@@ -42,7 +119,7 @@ class Document:
     charset: str = ""
     canonical: str | None = None  # the address the page says it has, if on the same site
     refresh: str | None = None  # where a meta refresh leads
-    links: tuple[Link, ...] = ()
+    links: Links = NO_LINKS
     entries: int = 0  # of a feed or sitemap; those without a usable address are no links
     feeds: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from w3lib.encoding import http_content_type_encoding
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
 from mayfly.fetch.dates import parse_date
-from mayfly.fetch.document import READ_LIMITS, Document, Link, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, Link, Links, ReadLimits
 from mayfly.fetch.gzipped import unzipped
 from mayfly.urls import canonical
 
@@ -125,7 +125,7 @@ def _thorough(body: bytes, content_type: str) -> _Parsed | None:
     return _Parsed(found.feed.get("title") or "", found.feed.get("language") or "", entries)
 
 
-def _links(entries: Sequence[Mapping[str, Any]], base: str, now: Seconds, limits: ReadLimits) -> tuple[Link, ...]:
+def _links(entries: Sequence[Mapping[str, Any]], base: str, now: Seconds, limits: ReadLimits) -> Links:
     links: dict[str, Link] = {}
     for entry in entries:
         link = entry.get("link")
@@ -133,7 +133,7 @@ def _links(entries: Sequence[Mapping[str, Any]], base: str, now: Seconds, limits
         if url is not None and url not in links:
             date = _date(entry, now)
             links[url] = Link(url, _line(entry.get("title"), limits), rank=len(links) + 1, date=date)
-    return tuple(links.values())
+    return Links.of(links.values())
 
 
 def _date(entry: Mapping[str, Any], now: Seconds) -> Seconds | None:

@@ -17,7 +17,7 @@ from w3lib.encoding import to_unicode
 
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
-from mayfly.fetch.document import READ_LIMITS, Document, Link, Looks, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, Links, Looks, ReadLimits
 from mayfly.fetch.head import (
     Head,
     canonical_of,
@@ -41,10 +41,12 @@ _HIGHEST = 4  # elements above a link that are looked at
 _BLOCKS_END = {"li", "p", "article", "td", "tr", "dd", "dt", "blockquote", "figure", "section", "header", "footer"}
 _TOO_WIDE = {"ul", "ol", "nav", "main", "body", "table", "tbody", "html", "form", "dl"}
 
-_PATH = r"/(?:[A-Za-z0-9_~+,=:@!&\-][A-Za-z0-9_~+,=:@!&./\-]*)?"  # one with "/." in it is not plain
-_PLAIN_PATH = re.compile(_PATH)
-_PLAIN_URL = re.compile(rf"https?://(?:[a-z0-9][a-z0-9\-]*\.)+[a-z]{{2,}}{_PATH}")
+_PLAIN_LINES = re.compile(
+    r"^((?:https?://(?:[a-z0-9][a-z0-9\-]*\.)+[a-z]{2,})?/(?:[A-Za-z0-9_~+,=:@!&\-][A-Za-z0-9_~+,=:@!&./\-]{0,250})?)$|^.*$",
+    re.MULTILINE,
+)  # addresses that are canonical as they stand, or behind the page's origin, but for the odd ones; and other lines
 _PLAIN_CHARS = 300
+_SCHEME_CHARS = len("https://")
 _NOT_FOUND = (
     "404 ", "not found", "page doesn't exist", "page does not exist", "page no longer exists", "no longer available",
     "nicht gefunden", "existiert nicht", "introuvable", "n'existe pas", "no encontrada", "no encontrado", "no existe",
@@ -96,65 +98,85 @@ def _safe_text(body: bytes, content_type: str) -> tuple[str, str, bool]:
     return to_unicode(looked_at[:safe], "utf-8" if looked_at is not body else charset), charset, True
 
 
-def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimits) -> tuple[tuple[Link, ...], bool]:
+def _links(tree: HTMLTree, base: str, follow: bool, size: int, limits: ReadLimits) -> tuple[Links, bool]:
     """The links of a page, each address once, in the order of the page; and whether these are all."""
-    places: dict[str, int] = {}
-    links: list[Link] = []
+    nodes, urls = _addressed(tree, base)
+    found: dict[str, str] = {}  # anchors by address
+    contexts: dict[int, str] = {}
+    rels: dict[int, str] = {}
     blocks: dict[DOMNode, str] = {}
-    most_anchor, most_context = limits.anchor_chars, limits.context_chars
+    most, most_anchor, most_context = limits.links, limits.anchor_chars, limits.context_chars
     left = _TEXT_ALLOWANCE * size + 10_000
-    origin, is_plain_path = _plain_origin(base), _PLAIN_PATH.fullmatch
-    new = tuple.__new__  # half the time of Link(…)
-    for node in tree.document.query_selector_all("a[href]"):
-        href = node["href"]
-        if href[:1] == "#":
-            continue
-        if origin and is_plain_path(href) and "/." not in href and "/amp/" not in href and len(href) <= _PLAIN_CHARS:
-            url: str | None = origin + href
-        else:
-            url = _address(href, base) if len(href) <= _PLAIN_CHARS else canonical(href, base)
-        if url is None:
-            continue
-        place = places.get(url)
-        if place is not None and links[place].anchor:
+    all_read = True
+    for node, url in zip(nodes, urls, strict=True):
+        if url is None or (known := found.get(url)):
             continue
         text = node.text
         left -= len(text)
-        if left < 0 or len(links) == limits.links:
-            return tuple(links), False
+        place = len(found)
+        if left < 0 or place == most:
+            all_read = False
+            break
         is_line = text.isprintable() and "  " not in text and text.strip() == text
-        anchor = ((text if is_line else " ".join(text.split())) or _spoken(node))[:most_anchor]
-        if place is not None:
-            links[place] = links[place]._replace(anchor=anchor)
-            continue
-        context = ""
+        found[url] = ((text if is_line else " ".join(text.split())) or _spoken(node))[:most_anchor]
+        if known is not None:
+            continue  # seen above, without an anchor
+        if rel := node.getattr("rel"):
+            rels[place] = rel.lower()
         if most_context and left > size:
-            parent = node.parent
             alone = node.prev is None and node.next is None
-            if not alone or parent.tag not in _BLOCKS_END:
-                context, cost = _context(parent, text, most_context, blocks)
+            if not alone or node.parent.tag not in _BLOCKS_END:
+                context, cost = _context(node.parent, text, most_context, blocks)
                 left -= cost
-        rel = node.getattr("rel")
-        rel = rel.lower() if rel else ""
-        places[url] = rank = len(links)
-        links.append(new(Link, (url, anchor, rank + 1, None, context, rel, not follow or "nofollow" in rel)))
-    return tuple(links), True
+                if context:
+                    contexts[place] = context
+    nofollow = [place for place, rel in rels.items() if "nofollow" in rel] if follow else range(len(found))
+    return Links(tuple(found), tuple(found.values()), {}, contexts, rels, frozenset(nofollow)), all_read
+
+
+def _addressed(tree: HTMLTree, base: str) -> tuple[list[DOMNode], list[str | None]]:
+    """The elements that link, and the canonical address each leads to; None where it leads to no other page."""
+    nodes = list(tree.document.get_elements_by_tag_name("a"))  # a selector takes three times as long
+    hrefs = [node.getattr("href") for node in nodes]
+    if None in hrefs:
+        nodes = [node for node, href in zip(nodes, hrefs, strict=True) if href is not None]
+        hrefs = [href for href in hrefs if href is not None]
+    return nodes, _addresses(hrefs, base)
+
+
+def _addresses(hrefs: list[str], base: str) -> list[str | None]:
+    """The canonical addresses of what stands in links. One search for all finds those that need no closer look."""
+    lines = "\n".join(hrefs)
+    origin = _plain_origin(base[: base.find("/", _SCHEME_CHARS) + 1])
+    plain = _PLAIN_LINES.findall(lines)
+    if len(plain) != len(hrefs) or origin is None:  # a line feed in one of them, or no link at all
+        return [_address(href, base) for href in hrefs]
+    if _may_be_odd(lines):
+        plain = ["" if _may_be_odd(url) else url for url in plain]
+    return [
+        (origin + url if url[0] == "/" else url) if url else _address(href, base)
+        for url, href in zip(plain, hrefs, strict=True)
+    ]
+
+
+def _address(href: str, base: str) -> str | None:
+    """The canonical address of what stands in a link; None for what leads to no other page."""
+    if href[:1] == "#":
+        return None
+    return _remembered(href, base) if len(href) <= _PLAIN_CHARS else canonical(href, base)
 
 
 @lru_cache(maxsize=32_768)
-def _address(href: str, base: str) -> str | None:
-    """The canonical address of what stands in a link; None for what leads to no other page."""
-    if _PLAIN_URL.fullmatch(href) and not _may_be_odd(href):
-        return href
+def _remembered(href: str, base: str) -> str | None:
     href = href.partition("#")[0].strip()
     return canonical(href, base) if href else None
 
 
 @lru_cache(maxsize=1_024)
-def _plain_origin(base: str) -> str | None:
+def _plain_origin(root: str) -> str | None:
     """What stands before a plain path in its canonical address; None where paths may hold other addresses."""
-    root = canonical("/", base)
-    return root[:-1] if root is not None and "ampproject" not in root else None
+    root = canonical(root) or ""
+    return root[:-1] if root and "ampproject" not in root else None
 
 
 def _may_be_odd(url: str) -> bool:

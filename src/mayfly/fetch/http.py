@@ -8,7 +8,6 @@ limit is reached. All hops together have one deadline; the time `may` takes does
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +20,8 @@ from yarl import URL
 from mayfly.core.model import Seconds
 from mayfly.fetch.addresses import Resolver, Routes, Vetting
 from mayfly.fetch.answers import DEFAULT_LIMITS, Failed, Hop, Limits, Response
-from mayfly.fetch.decoding import ACCEPTED, Decoder, TooLarge
+from mayfly.fetch.deadlines import Deadline, Deadlines
+from mayfly.fetch.decoding import ACCEPTED, Decoder, Plain, TooLarge
 from mayfly.fetch.failures import Stop, explained, refused
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.validators import UNKNOWN, Validators, hash_of
@@ -31,6 +31,8 @@ May: TypeAlias = Callable[[str], Awaitable[Reason | None]]  # asked before each 
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_SCHEME_CHARS = len("https://")
+_MOST_ORIGINS = 100_000
 _MEDIA = ("image/", "video/", "audio/", "font/")
 _ARCHIVES = frozenset(("application/zip", "application/x-rar-compressed", "application/pdf"))
 
@@ -84,6 +86,8 @@ class Fetcher:
         self._trust = trust
         self._session: aiohttp.ClientSession | None = None
         self._resolver = Resolver(self._vetting, self._routes, nameservers, nameserver_port)
+        self._deadlines = Deadlines()
+        self._as_they_are: set[str] = set()  # origins for which `_dialled` has nothing to say
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
@@ -103,7 +107,6 @@ class Fetcher:
             max_field_size=self._limits.header_bytes,
             max_headers=self._limits.headers,
             headers=self._headers,
-            skip_auto_headers=("Accept",),
         )
         return self
 
@@ -111,6 +114,7 @@ class Fetcher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._session is not None:
+            self._deadlines.close()
             await self._session.close()
             self._session = None
 
@@ -127,8 +131,8 @@ class Fetcher:
         trip, limits = _Trip(url), limits or self._limits
         headers = {"Accept": accept, **validators.headers()}
         try:
-            async with asyncio.timeout(limits.seconds) as deadline:
-                return await self._travel(trip, headers, _untimed(may, deadline), limits)
+            with self._deadlines.within(limits.seconds) as deadline:
+                return await self._travel(trip, headers, may and _untimed(may, deadline), limits)
         except Stop as stop:
             return trip.failed(stop)
         except Exception as error:
@@ -138,15 +142,14 @@ class Fetcher:
         """The address of a host, where it is the web that says so."""
         return await self._resolver.address_of(host, port)
 
-    async def _travel(self, trip: _Trip, headers: dict[str, str], may: May, limits: Limits) -> Response:
+    async def _travel(self, trip: _Trip, headers: dict[str, str], may: May | None, limits: Limits) -> Response:
         url = absolute(trip.asked)
         if url is None:
             raise Stop(Reason.BAD_URL, trip.asked)
-        visited = set()
+        visited = {url}
         while True:
             trip.url = url
-            visited.add(url)
-            if (reason := await may(url)) is not None:
+            if may is not None and (reason := await may(url)) is not None:
                 raise Stop(reason, url)
             answer = await self._hop(trip, url, headers, limits)
             if isinstance(answer, Response):
@@ -155,6 +158,7 @@ class Fetcher:
             url = _followed(answer, url)
             if url in visited:
                 raise Stop(Reason.REDIRECT_LOOP, url, answer.status)
+            visited.add(url)
             if len(trip.hops) > limits.redirects:
                 raise Stop(Reason.TOO_MANY_REDIRECTS, f"more than {limits.redirects}", answer.status)
 
@@ -165,8 +169,8 @@ class Fetcher:
         if host is not None:
             headers = {**headers, "Host": host}
         trip.sent += 1
-        request = self._session.get(target, headers=headers, allow_redirects=False, server_hostname=server_name)
-        async with request as answer:
+        answer = await self._session.get(target, headers=headers, allow_redirects=False, server_hostname=server_name)
+        try:
             status = answer.status
             if status in _REDIRECTS:
                 return _Redirect(status, answer.headers.get("Location", ""))
@@ -178,7 +182,7 @@ class Fetcher:
                 asked=trip.asked,
                 url=url,
                 status=status,
-                headers=tuple((name, value) for name, value in answer.headers.items()),
+                headers=tuple(answer.headers.items()),
                 body=body,
                 body_hash=hash_of(body),
                 at=trip.at,
@@ -187,6 +191,8 @@ class Fetcher:
                 address=_peer(answer),
                 hops=tuple(trip.hops),
             )
+        finally:
+            answer.release()
 
     def _dialled(self, url: str) -> tuple[URL, str | None, str | None]:
         """The URL to give to aiohttp, and the Host header and certificate name where they are not that URL's.
@@ -195,27 +201,33 @@ class Fetcher:
         is followed here.
         """
         whole = URL(url, encoded=True)  # else aiohttp would write it anew, and the URL fetched were not the one stored
+        origin = url[: url.find("/", _SCHEME_CHARS)]
+        if origin in self._as_they_are:
+            return whole, None, None
         host, port = whole.host or "", whole.port or 0
         if not is_address(host):
-            return whole, None, None
+            return self._as_it_is(whole, origin), None, None
         to_host, to_port = self._routes.target(host, port)
         if is_address(to_host) and not self._vetting.allows(to_host):
             raise Stop(Reason.FORBIDDEN_ADDRESS, to_host)
         if (to_host, to_port) == (host, port):
-            return whole, None, None
+            return self._as_it_is(whole, origin), None, None
         return whole.with_host(to_host).with_port(to_port), whole.raw_authority, host
 
+    def _as_it_is(self, whole: URL, origin: str) -> URL:
+        if len(self._as_they_are) >= _MOST_ORIGINS:
+            self._as_they_are.clear()
+        self._as_they_are.add(origin)
+        return whole
 
-def _untimed(may: May | None, deadline: asyncio.Timeout) -> May:
+
+def _untimed(may: May, deadline: Deadline) -> May:
     """The same question, with the clock stopped: an answer may have to wait for the site's delay, or for robots.txt."""
 
     async def asked(url: str) -> Reason | None:
-        if may is None:
-            return None
-        left = (deadline.when() or 0.0) - asyncio.get_running_loop().time()
-        deadline.reschedule(None)
+        deadline.pause()
         reason = await may(url)
-        deadline.reschedule(asyncio.get_running_loop().time() + left)
+        deadline.resume()
         return reason
 
     return asked
@@ -243,7 +255,8 @@ async def _body_of(answer: aiohttp.ClientResponse, limits: Limits) -> tuple[byte
         raise Stop(Reason.MEDIA, kind, answer.status)
     if (answer.content_length or 0) > limits.wire_bytes and not limits.cut:
         raise Stop(Reason.BODY_TOO_LARGE, f"{answer.content_length:,} bytes announced", answer.status)
-    decoder = Decoder(answer.headers.get("Content-Encoding", ""), limits.body_bytes)
+    encoding = answer.headers.get("Content-Encoding")
+    decoder = Decoder(encoding, limits.body_bytes) if encoding else Plain(limits.body_bytes)
     wire = 0
     try:
         async for piece in answer.content.iter_any():

@@ -13,11 +13,8 @@ from typing import Literal, TypeAlias
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
 from mayfly.fetch.document import READ_LIMITS, Document, Kind, ReadLimits
-from mayfly.fetch.feeds import read_feed
 from mayfly.fetch.gzipped import unzipped
 from mayfly.fetch.html import read_html
-from mayfly.fetch.opml import read_opml
-from mayfly.fetch.sitemaps import read_sitemap
 from mayfly.urls import canonical
 
 _Form: TypeAlias = Literal["html", "feed", "sitemap", "opml", "robots", "json", "xml", "text", "binary", "empty"]
@@ -81,10 +78,16 @@ def _read_as(
         case "html":
             return read_html(body, url, content_type=content_type, now=now, limits=limits, with_text=with_text)
         case "feed":
+            from mayfly.fetch.feeds import read_feed  # its parsers take as long to load as all else together
+
             return read_feed(body, url, content_type=content_type, now=now, limits=limits)
         case "sitemap":
+            from mayfly.fetch.sitemaps import read_sitemap
+
             return read_sitemap(body, url, content_type=content_type, now=now, limits=limits)
         case "opml":
+            from mayfly.fetch.opml import read_opml
+
             return read_opml(body, url, limits=limits)
         case "robots":
             return _read_robots(body, url, content_type)

@@ -16,7 +16,7 @@ from lxml import etree
 from mayfly.core.model import Seconds
 from mayfly.fetch.charset import decoded
 from mayfly.fetch.dates import parse_date
-from mayfly.fetch.document import READ_LIMITS, Document, Link, ReadLimits
+from mayfly.fetch.document import READ_LIMITS, Document, Link, Links, ReadLimits
 from mayfly.fetch.gzipped import unzipped
 from mayfly.urls import canonical
 
@@ -70,7 +70,7 @@ def read_sitemap(
     return Document(
         kind="sitemap",
         url=url,
-        links=tuple(links.values()),
+        links=Links.of(links.values()),
         sitemaps=tuple(sitemaps),
         entries=count,
         truncated=truncated,

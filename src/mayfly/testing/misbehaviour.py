@@ -1,7 +1,8 @@
 """An address for everything the web does wrong, in one table, so that tests can run over all of it.
 
-Most live on `trouble.test`, each on the path of its name; what takes a whole host has one of its own. All are bounded
-on this side too: an endless body ends after 200 MB, after a minute, or when the client leaves.
+Most live on `trouble.test`, each on the path of its name; what takes a whole host has one of its own. So that a polite
+crawler can meet all of them at once, each of the others is on a host of its own as well: `NAME-trouble.test`. All are
+bounded on this side too: an endless body ends after 200 MB, after a minute, or when the client leaves.
 """
 
 from __future__ import annotations
@@ -35,7 +36,23 @@ class Misbehaviour:
         >>> MISBEHAVIOURS["gzip-bomb"].url, MISBEHAVIOURS["robots-500"].url
         ('http://trouble.test/gzip-bomb', 'http://robots-500.test/robots.txt')
         """
-        return f"http{'s' * self.secure}://{self.host}{self.path or '/' + self.name}"
+        return self._on(self.host)
+
+    @property
+    def apart(self) -> str:
+        """The same on a host of its own.
+
+        >>> MISBEHAVIOURS["gzip-bomb"].apart
+        'http://gzip-bomb-trouble.test/gzip-bomb'
+        """
+        return self._on(self.own_host)
+
+    @property
+    def own_host(self) -> str:
+        return f"{self.name}-{TROUBLE}" if self.host == TROUBLE else self.host
+
+    def _on(self, host: str) -> str:
+        return f"http{'s' * self.secure}://{host}{self.path or '/' + self.name}"
 
 
 _ON_THE_WIRE = (
@@ -174,7 +191,8 @@ def trouble_sites() -> dict[str, Site]:
         return Reply(b"not found\n", 404, "text/plain")
 
     own = {one.host: lambda request, one=one: answer(one, request) for one in _HOSTS}
-    return {TROUBLE: trouble, **own}
+    apart = {one.own_host: trouble for one in MISBEHAVIOURS.values() if one.host == TROUBLE}
+    return {TROUBLE: trouble, **apart, **own}
 
 
 def _contents() -> bytes:

@@ -1,0 +1,157 @@
+"""`trouble` and `soak`: everything that goes wrong at once among healthy hosts, and a long run at a high rate."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import runpy
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from live_fresh import BIN, DELAY, LOG_PUSH, REPLAN, world
+from live_hard import crawl_words, sound
+from live_judge import Pages, Table, courtesy, read_journal
+from live_web import Home, TestWeb, finish, resident_megabytes, wait_for
+
+from mayfly.testing.misbehaviour import MISBEHAVIOURS
+
+ADDRESS = "127.0.0.9"  # so that other loopback addresses are as forbidden as any
+EXPECTED = Path(__file__).parents[1] / "tests" / "fetch" / "test_misbehaviours.py"
+WARM_UP = 300.0  # seconds of a soak before its memory counts
+LAG_EVERY = 0.01
+
+
+# Trouble
+
+
+def trouble(folder: Path, asked: argparse.Namespace, table: Table) -> None:
+    """Healthy hosts alone, and the same among a hundred that misbehave."""
+    seconds, hosts, budget = asked.seconds or 150.0, asked.hosts or 30, asked.budget or 100.0
+    alone, _, _ = _among(folder / "alone", [], seconds, hosts, budget, asked.seed)
+    names = {name: one.apart.replace("/robots.txt", "/") for name, one in MISBEHAVIOURS.items()}
+    among, memory, home = _among(folder / "among", list(names.values()), seconds, hosts, budget, asked.seed)
+    table.say("median delay of healthy pages alone, seconds", alone)
+    table.most("  among trouble", among, 1.1 * alone)
+    half = len(memory) // 2
+    table.say("memory at half time, MB", median(memory[half : half + 10]))
+    table.most("  at the end", median(memory[-10:]), median(memory[half : half + 10]) + 20)
+    table.say("  the most at any time", max(memory))
+    reasons(table, home, names)
+    sound(table, home, folder / "among")
+    visits = read_journal(folder / "among" / "journal.jsonl")
+    courtesy(table, visits, DELAY, budget, {"robots-slow.test": 120.0}, _noted_late())
+
+
+def _among(folder: Path, urls: list[str], seconds: float, hosts: int, budget: float, seed: int):
+    """Median delay of healthy pages, memory by the second, and the home."""
+    folder.mkdir(parents=True)
+    with TestWeb(folder, *world(hosts, seconds + 60, seed), "--tls", "--address", ADDRESS) as web:
+        home = Home(folder / "home", web.routes(everything=True), f"{ADDRESS}/32", bin=f"{BIN}s")
+        home.find(web.hosts, "--budget", budget, "--host-delay", 0.1)
+        if urls:
+            home.must("sources add", *urls)
+        time.sleep(DELAY)
+        began = time.time()
+        memory: list[float] = []
+        crawl = home.start(*crawl_words(budget, seconds, DELAY), log=folder / "crawl.log")
+        wait_for(crawl, seconds + 10, 1.0, lambda: memory.append(resident_megabytes(crawl.pid)))
+        finish(crawl, 90)
+    pages = Pages(web.trace, read_journal(web.journal, began))
+    at, trace, read = pages.fetched_at(), pages.trace, pages.baselines()
+    known = np.array([read.get(host, np.inf) for host in pages.host_of])
+    counted = (trace.published >= known) & (trace.published < began + seconds - 15) & np.isfinite(at)
+    return float(np.median((at - trace.published)[counted])), memory, home
+
+
+def _noted_late() -> frozenset[str]:
+    """Sites whose answers the web plays byte by byte: it learns late that the client has left."""
+    return frozenset(one.own_host for one in MISBEHAVIOURS.values() if one.answer.__module__.endswith("streams")) | {
+        "robots-silent.test", "vanishing.test",
+    }  # fmt: skip
+
+
+def reasons(table: Table, home: Home, names: dict[str, str]) -> None:
+    """What became of every misbehaviour, by `mayfly health` and `mayfly sources`, against what it should."""
+    expected = runpy.run_path(str(EXPECTED))["EXPECTED"]
+    of_url: dict[str, dict[str, Any]] = {row["url"]: row for row in home.rows("sources", "--state", "all")}
+    health = home.run("health", "--json").stdout
+    wrong: list[str] = []
+    failing = 0
+    for name, url in names.items():
+        row = of_url.get(url)
+        said = "not watched" if row is None else row["failure"]
+        wanted = str(expected.get(name) or "")
+        failing += bool(wanted)
+        if said != wanted or (not wanted and row is not None and not row["crawls"]):
+            wrong.append(f"{name}: '{said}' instead of '{wanted}', {row and row['crawls']} crawls")
+    table.say("misbehaviours; of them to be named as failures", f"{len(names)}; {failing}")
+    table.most("  without their reason", len(wrong), 0)
+    for line in wrong:
+        table.say("   ", line)
+    table.say("  named by mayfly health, too", sum(url in health for url in names.values()))
+
+
+# Soak
+
+
+def soak(folder: Path, asked: argparse.Namespace, table: Table) -> None:
+    """A crawl at a high rate for long: memory and lag of its event loop, looked at from inside."""
+    seconds, rate = asked.seconds or 1800.0, asked.rate
+    hosts = asked.hosts or int(0.65 * rate)  # each takes two requests a second at most
+    with TestWeb(folder, *world(hosts, seconds, asked.seed)) as web:
+        home = Home(folder / "home", web.routes(), bin=f"{BIN}s")
+        home.find(web.hosts, "--budget", rate, "--host-delay", 0.1)
+        time.sleep(DELAY)
+        began = time.time()
+        from mayfly.fetch.loop import run
+
+        samples = run(_soaked(home, rate, seconds))
+    visits = read_journal(web.journal, began)
+    table.least("requests a second", len(visits) / seconds, 0.98 * rate)
+    warm = [one for one in samples if one[0] >= min(WARM_UP, seconds / 3)]
+    table.most("memory at the end against that after five minutes, MB", warm[-1][1] - warm[0][1], 0.1 * warm[0][1])
+    lags = np.concatenate([one[2] for one in warm])
+    table.most("event-loop lag, 99 of 100 under, ms", 1000 * float(np.quantile(lags, 0.99)), 100.0)
+    table.say("  the longest, ms", 1000 * float(lags.max()))
+    sound(table, home, folder)
+    courtesy(table, visits, DELAY, rate)
+
+
+async def _soaked(home: Home, rate: float, seconds: float) -> list[tuple[float, float, np.ndarray]]:
+    from mayfly.cli.crawl import opened
+    from mayfly.cli.layers import resolve
+
+    flags = {"budget": str(rate), "host-delay": str(DELAY), "replan": f"{REPLAN}s", "log-push": f"{LOG_PUSH}s"}
+    settings, _ = resolve(home.path, flags)
+    samples: list[tuple[float, float, np.ndarray]] = []
+    async with opened(home.path, settings) as crawler:
+        watch = asyncio.ensure_future(_watch(samples, crawler, min(60.0, seconds / 6)))
+        await crawler.run(seconds)
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
+    return samples
+
+
+async def _watch(samples: list[tuple[float, float, np.ndarray]], crawler, every: float) -> None:
+    """A line a minute: memory, lag, requests."""
+    loop = asyncio.get_running_loop()
+    began, asked = loop.time(), 0
+    while True:
+        lags, until = [], loop.time() + every
+        while loop.time() < until:
+            due = loop.time() + LAG_EVERY
+            await asyncio.sleep(LAG_EVERY)
+            lags.append(max(loop.time() - due, 0.0))
+        done = sum(crawler.parts.door.requests.values())
+        samples.append((loop.time() - began, resident_megabytes(os.getpid()), np.array(lags)))
+        print(
+            f"    {samples[-1][0]:5.0f} s {samples[-1][1]:6.0f} MB  {(done - asked) / every:6.1f} requests/s  lag p99 "
+            f"{1000 * float(np.quantile(lags, 0.99)):5.1f} ms  {len(gc.get_objects()):,} objects",
+            flush=True,
+        )
+        asked = done
