@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -80,7 +81,7 @@ def _still_there(children: list[int]) -> int:
 def nothing_lost(table: Table, home: Home, pages: Pages, kills: list[float], until: float) -> None:
     """Every page a crawl showed is kept, and none was fetched twice but what was under way at a kill."""
     kept = {}
-    with sqlite3.connect(f"file:{home.path}/mayfly.db?mode=ro", uri=True) as database:
+    with _database(home) as database:
         for url, outcome in database.execute("SELECT url, outcome FROM pages"):
             host, _, path = url.removeprefix("http://").partition("/")
             page = pages.page_of(Visit(0, 0, host, f"/{path}", 0))
@@ -97,6 +98,10 @@ def nothing_lost(table: Table, home: Home, pages: Pages, kills: list[float], unt
     settled = [page for page in twice if not any(_under_way(pages.fetches[page][0], kill) for kill in kills)]
     table.most("pages fetched twice", len(settled), 0)
     table.say("  fetched twice, being under way at a kill", len(twice) - len(settled))
+
+
+def _database(home: Home) -> contextlib.closing[sqlite3.Connection]:
+    return contextlib.closing(sqlite3.connect(f"file:{home.path}/mayfly.db?mode=ro", uri=True))
 
 
 def _under_way(visit: Visit, kill: float) -> bool:
@@ -204,7 +209,7 @@ class Others:
 
 
 def _clicks_in(home: Home) -> float:
-    with sqlite3.connect(f"file:{home.path}/mayfly.db?mode=ro", uri=True) as database:
+    with _database(home) as database:
         return sum(database.execute(f"SELECT coalesce(sum(count), 0) FROM {table}").fetchone()[0]
                    for table in ("clicks", "clicks_unknown"))  # fmt: skip
 
@@ -221,7 +226,7 @@ def full(folder: Path, asked: argparse.Namespace, table: Table) -> None:
     hosts, delay, budget, seconds = asked.hosts or 10, 0.2, 50.0, asked.seconds or 40.0
     disk = folder / "disk"
     disk.mkdir()
-    _mount("-t", "tmpfs", "-o", "size=200m", "tmpfs", disk)
+    _mount("-t", "tmpfs", "-o", "size=4g", "tmpfs", disk)
     with TestWeb(folder, *world(hosts, 4 * seconds + 60, asked.seed)) as web:
         home = Home(disk / "home", web.routes(), bin=f"{BIN}s", **{"free-gigabytes": 0})
         home.find(web.hosts, "--budget", budget, "--host-delay", 0.1)
@@ -232,7 +237,7 @@ def full(folder: Path, asked: argparse.Namespace, table: Table) -> None:
         done = home.run(*words)
         _report_end(table, "on a full disk", done)
         broken = time.time()
-        _mount("-o", "remount,size=200m", disk)
+        _mount("-o", "remount,size=4g", disk)
         table.most("with room again: exit status", home.run(*words).returncode, 0)
         ended = time.time()
         pages = Pages(web.trace, read_journal(web.journal, began))
@@ -243,8 +248,9 @@ def full(folder: Path, asked: argparse.Namespace, table: Table) -> None:
         table.most("mayfly pages in a read-only home: exit status", home.run("pages").returncode, 0)
         _mount("-o", "remount,rw", disk)
         table.most("writable again: exit status", home.run(*crawl_words(budget, 3, delay)).returncode, 0)
-        paused(table, home, web, budget, delay)
         sound(table, home, folder)
+        _mount("-o", "remount,size=200m", disk)
+        paused(table, home, web, budget, delay)
     _umount(disk)
 
 

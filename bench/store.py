@@ -3,7 +3,7 @@
 usage: python bench/store.py [CRAWLS]          (20,000)
 
 Crawls of 60 links of which 2 are new, on 1,000 sources, beside 100,000 addresses that are known. Commits come 50 at a
-time, as from so many fetches under way. Seconds are wall time, on the disk of the temporary folder.
+time, as from so many fetches under way. The disk is that of the temporary folder.
 """
 
 import asyncio
@@ -12,13 +12,14 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mayfly.store.records import ClickRow, Crawled, Fetched, Memory, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
 
 SOURCES, LINKS, NEW, KNOWN = 1_000, 60, 2, 100_000
 TOGETHER = 50
+CLICKS = 200_000
 TEXT = "a newspaper writes of what was said and done on this day in words that are often used " * 40
 
 
@@ -35,17 +36,48 @@ def crawl(source: int, turn: int, first: bool = False) -> Crawled:
     return Crawled(source, 1e9 + turn * 600.0 + source, 200, 0.1, 20_000, Memory('"e"'), links, first=first)
 
 
-async def all_of(work: Callable[[Any], Awaitable[Any]], things: Iterable[Any]) -> float:
-    """Seconds for all of them, so many at a time."""
+def fetched(page: int, url: str) -> Fetched:
+    hosts = [f"host-{page % 500 + k}.example" for k in range(10)]
+    return Fetched(
+        page,
+        2e9,
+        "fetched",
+        200,
+        0.1,
+        30_000,
+        url,
+        title="Some headline",
+        text=TEXT,
+        body_hash=page,
+        linked_hosts=hosts,
+    )
+
+
+class Timed:
+    """What a number of things took, in seconds of the clock and of the processor (all threads)."""
+
+    def __enter__(self) -> Self:
+        self.start, self.cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.start, self.cpu = time.perf_counter() - self.start, time.process_time() - self.cpu
+
+    def say(self, name: str, number: int) -> None:
+        print(f"{name:24}{number / self.start:12,.0f} per second {number / self.cpu:12,.0f} per CPU-second")
+
+
+async def all_of(work: Callable[[Any], Awaitable[Any]], things: Iterable[Any]) -> Timed:
+    """Do all of them, so many at a time."""
     rest = iter(things)
 
     async def worker() -> None:
         for thing in rest:
             await work(thing)
 
-    start = time.perf_counter()
-    await asyncio.gather(*(worker() for _ in range(TOGETHER)))
-    return time.perf_counter() - start
+    with Timed() as timed:
+        await asyncio.gather(*(worker() for _ in range(TOGETHER)))
+    return timed
 
 
 async def main(crawls: int) -> None:
@@ -55,34 +87,26 @@ async def main(crawls: int) -> None:
             await store.add_sources(0.0, [NewSource(f"https://www.site-{n}.example/", "front") for n in range(SOURCES)])
             known = [link(SOURCES, number)._replace(wanted=False) for number in range(KNOWN)]
             await store.add_sources(0.0, [NewSource(f"https://www.site-{SOURCES}.example/", "sitemap")])
-            start = time.perf_counter()
-            await store.commit(Crawled(SOURCES, 1e9, 200, 1.0, 1, Memory(), known, first=True))
-            print(f"a sitemap of {KNOWN:,} addresses  {time.perf_counter() - start:10.2f} s")
+            with Timed() as timed:
+                await store.commit(Crawled(SOURCES, 1e9, 200, 1.0, 1, Memory(), known, first=True))
+            timed.say("addresses of a sitemap", KNOWN)
             await all_of(store.commit, [crawl(source, 0, first=True) for source in range(SOURCES)])
             done = [crawl(n % SOURCES, 1 + n // SOURCES) for n in range(crawls)]
-            print(f"crawls                       {crawls / await all_of(store.commit, done):10,.0f} per second")
+            (await all_of(store.commit, done)).say("crawls", crawls)
             same = [Crawled(n % SOURCES, 2e9, 304, 0.1, 300, Memory('"e"'), None) for n in range(crawls)]
-            print(f"crawls, unchanged            {crawls / await all_of(store.commit, same):10,.0f} per second")
+            (await all_of(store.commit, same)).say("crawls, unchanged", crawls)
             waiting = await store.waiting()
-            half = [
-                Fetched(page.page, 2e9, "fetched", 200, 0.1, 30_000, page.url, title="Some headline", text=TEXT,
-                        body_hash=page.page, linked_hosts=[f"host-{page.page % 500 + k}.example" for k in range(10)])
-                for page in waiting[: crawls // 4]
-            ]  # fmt: skip
-            print(f"pages                        {len(half) / await all_of(store.commit, half):10,.0f} per second")
-            rows = [
-                ClickRow(page.url, 2e9 + n % 7200) for n in range(200_000) for page in [waiting[n * n % len(waiting)]]
-            ]
-            start = time.perf_counter()
-            for low in range(0, len(rows), 50_000):
-                await store.add_clicks(2e9, rows[low : low + 50_000])
-            print(f"rows of a click log          {len(rows) / (time.perf_counter() - start):10,.0f} per second")
-            start = time.perf_counter()
-            number = 0
-            async for _ in store.past(0.0):
-                number += 1
-            print(f"past                         {number / (time.perf_counter() - start):10,.0f} per second")
-        print(f"disk                         {path.stat().st_size / 1e6:10.1f} MB")
+            some = [fetched(page.page, page.url) for page in waiting[: crawls // 4]]
+            (await all_of(store.commit, some)).say("pages", len(some))
+            rows = [ClickRow(waiting[n * 7919 % len(waiting)].url, 2e9 + n % 7200) for n in range(CLICKS)]
+            with Timed() as timed:
+                for low in range(0, CLICKS, 50_000):
+                    await store.add_clicks(2e9, rows[low : low + 50_000])
+            timed.say("rows of a click log", CLICKS)
+            with Timed() as timed:
+                number = len([past async for past in store.past(0.0)])
+            timed.say("what happened, read", number)
+        print(f"{'disk':24}{path.stat().st_size / 1e6:12,.1f} MB")
 
 
 asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000))
