@@ -1,8 +1,8 @@
 """The one thread that talks to SQLite, and how the event loop talks to it.
 
-Reads run one by one, each on a snapshot. Writes that wait together share a transaction, for a commit costs more than
-what it holds; each has a savepoint of its own, so that one that fails takes no other with it. Nobody hears of a write
-that is not safe yet.
+Reads run one by one, each on a snapshot. Writes that come together share a transaction, for a commit costs more than
+what it holds, and to wake another thread costs nearly as much; so they wait for each other for some milliseconds. Each
+has a savepoint of its own, so that one that fails takes no other with it. Nobody hears of a write that is not safe yet.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mayfly.store.schema import MIGRATIONS
 _T = TypeVar("_T")
 _MOST_TOGETHER = 256
 _LONGEST: Seconds = 0.02  # of a transaction, before what waits is left to the next one
+_GATHERING: Seconds = 0.004  # a write waits for others
 _PATIENCE: Seconds = 60.0  # with other processes that write
 _Mode: TypeAlias = Literal["read", "write", "alone"]
 _BUSY = (apsw.BusyError, apsw.ProtocolError)
@@ -51,8 +52,9 @@ class SqliteThread:
         self.path = path
         self._read_only = read_only
         self._migrations = migrations
-        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._ahead: deque[_Job | None] = deque()  # taken from the queue too early
+        self._queue: queue.SimpleQueue[list[_Job | None]] = queue.SimpleQueue()
+        self._gathered: list[_Job | None] = []  # not handed over yet
+        self._ahead: deque[_Job | None] = deque()  # taken from the queue, and not begun
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
         self._closed: asyncio.Future[None]
@@ -76,7 +78,8 @@ class SqliteThread:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._closed = self._loop.create_future()
-            self._queue.put(None)
+            self._gathered.append(None)
+            self._hand_over()
             await self._closed
             thread.join()
 
@@ -98,8 +101,17 @@ class SqliteThread:
         if self._thread is None:
             raise RuntimeError(f"{self.path} is not open")
         future: asyncio.Future[_T] = self._loop.create_future()
-        self._queue.put(_Job(mode, work, future))
+        self._gathered.append(_Job(mode, work, future))
+        if mode != "write" or len(self._gathered) >= _MOST_TOGETHER:
+            self._hand_over()
+        elif len(self._gathered) == 1:
+            self._loop.call_later(_GATHERING, self._hand_over)
         return future
+
+    def _hand_over(self) -> None:
+        if self._gathered:
+            gathered, self._gathered = self._gathered, []
+            self._queue.put(gathered)
 
     # In the thread
 
@@ -118,7 +130,9 @@ class SqliteThread:
         self._deliver([_Done(self._closed, None)])
 
     def _next(self) -> _Job | None:
-        return self._ahead.popleft() if self._ahead else self._queue.get()
+        if not self._ahead:
+            self._ahead.extend(self._queue.get())
+        return self._ahead.popleft()
 
     def _together(self, first: _Job) -> list[_Job]:
         """The writes that wait, up to the next read."""
@@ -126,7 +140,7 @@ class SqliteThread:
         while len(jobs) < _MOST_TOGETHER:
             if not self._ahead:
                 try:
-                    self._ahead.append(self._queue.get_nowait())
+                    self._ahead.extend(self._queue.get_nowait())
                 except queue.Empty:
                     break
             job = self._ahead[0]
