@@ -5,6 +5,7 @@ import pytest
 
 from mayfly.core.model import DAY
 from mayfly.store.records import Candidate, ClickRow, KeptRobots, Minute, Retention
+from mayfly.store.tables import checks
 
 SHORT = Retention(history=3 * DAY, text=5 * DAY, pages=10 * DAY, seen=6 * DAY, clicks_unknown=2 * DAY)
 
@@ -147,3 +148,13 @@ def test_what_is_wrong_is_named(opening, make, tmp_path, what: str) -> None:
             other.execute(BROKEN[what])
         other.close()
         assert any(what in complaint.what for complaint in store.check())
+
+
+def test_little_space_and_a_large_log_are_said(opening, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "LITTLE_SPACE", 1 << 62)
+    monkeypatch.setattr(checks, "_LARGE_WAL", 0)
+    with opening() as store:
+        store.add_hosts(1.0, ["a.example"])
+        large, little = store.check()
+    assert "the write-ahead log has grown to" in large.what
+    assert "of the disk are free" in little.what

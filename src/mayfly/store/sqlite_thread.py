@@ -161,6 +161,7 @@ class SqliteThread:
     def _looked(self, job: _Job) -> Any:
         if job.mode == "alone":
             return job.work(self._database)
+        self._roll_back()
         self._database.execute("BEGIN")
         try:
             return job.work(self._database)
@@ -180,6 +181,7 @@ class SqliteThread:
     def _transaction(self, jobs: list[_Job]) -> list[_Done]:
         """Run as many of the jobs as there is time for."""
         database, done = self._database, []
+        self._roll_back()
         database.execute("BEGIN IMMEDIATE")
         try:
             end = time.monotonic() + _LONGEST
@@ -194,7 +196,8 @@ class SqliteThread:
         return done
 
     def _roll_back(self) -> None:
-        if self._database.in_transaction:  # some errors have done it already
+        """Undo what is not committed. Some errors have done it already; a broken disk may let it succeed only later."""
+        if self._database.in_transaction:
             self._database.execute("ROLLBACK")
 
     def _in_savepoint(self, job: _Job) -> _Done:

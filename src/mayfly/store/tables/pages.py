@@ -11,12 +11,15 @@ from mayfly.store.records import Outcome, Page
 from mayfly.store.tables import seen
 from mayfly.store.tables.words import storable
 
-_SELECT = """
+_COLUMNS = """
 SELECT p.id, p.url, p.host, p.site, p.source, coalesce(s.url, ''), p.anchor, p.context, p.rank, p.found_at, p.published,
     p.published_from, p.fetched_at, p.delay, p.outcome, p.reason, p.status, p.final_url, p.canonical,
     coalesce(t.title, ''), p.language, coalesce(t.text, ''), p.body_hash, p.duplicate_of, p.warc, p.landed
-FROM pages AS p LEFT JOIN sources AS s ON s.id = p.source LEFT JOIN texts AS t ON t.landed = p.landed
 """
+_WITH = "LEFT JOIN sources AS s ON s.id = p.source LEFT JOIN texts AS t ON t.landed = p.landed"
+_SELECT = f"{_COLUMNS} FROM pages AS p {_WITH} "
+# Words come first, so that the newest are found without looking at all that have them.
+_SEARCH = f"{_COLUMNS} FROM words CROSS JOIN pages AS p ON p.landed = words.rowid {_WITH}"
 
 
 def settled(
@@ -47,10 +50,7 @@ def search(database: Database, words: str, first: int) -> list[Page]:
     asked = _query(words)
     if not asked:
         return []
-    sql = (
-        f"{_SELECT} JOIN words ON words.rowid = p.landed"
-        " WHERE words MATCH ? AND p.outcome = 'fetched' ORDER BY words.rowid DESC LIMIT ?"
-    )
+    sql = f"{_SEARCH} WHERE words MATCH ? AND p.outcome = 'fetched' ORDER BY words.rowid DESC LIMIT ?"
     return _read(database.execute(sql, (asked, first)))
 
 
