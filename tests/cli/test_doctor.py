@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mayfly.crawl.lock import locked
+
 
 def digest(home: Path) -> dict[str, str]:
     return {
@@ -21,8 +23,15 @@ def test_a_sound_home(command, lived) -> None:
     done = command("doctor")
     assert done.status == 0, done.out
     assert done.out == f"{lived}: nothing is wrong.\n"
-    assert json.loads(command("doctor", "--json").out) == {"sound": True, "complaints": []}
+    assert json.loads(command("doctor", "--json").out) == {"sound": True, "holder": None, "complaints": []}
     assert digest(lived) == before
+
+
+def test_who_crawls_is_said(command, lived) -> None:
+    with locked(lived):
+        done = command("doctor")
+        assert done.status == 0 and f"is being crawled by process {os.getpid()} on" in done.out
+        assert command("health").out.startswith(f"! the crawl: stuck, for 10 h: process {os.getpid()}")
 
 
 def test_no_home_is_asked_wrong(command, home) -> None:
@@ -71,6 +80,16 @@ def test_what_was_left_lying_about(command, lived) -> None:
     done = command("doctor")
     assert done.status == 1 and "something was cut short" in done.out
     assert (lived / "mayfly.db.before-v2.unfinished").exists()
+
+
+def test_raw_answers_left_open(command, lived) -> None:
+    (lived / "warc").mkdir()
+    (lived / "warc" / "mayfly-20260101T000000Z-1.warc.gz.open").write_bytes(b"")
+    with locked(lived):
+        assert command("doctor").status == 0
+    done = command("doctor")
+    assert done.status == 1 and "a crawl that ended badly left it open" in done.out
+    assert "rename it to mayfly-20260101T000000Z-1.warc.gz" in done.out
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")

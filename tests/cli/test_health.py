@@ -12,10 +12,10 @@ def test_what_is_wrong_is_said_with_what_to_do(command, lived) -> None:
     done = command("health")
     assert done.status == 1 and done.err == ""
     for said in (
-        "! the crawl: not-running, since 10 h ago: the crawl is not running.",
+        "! the crawl: not-running, for 10 h: the crawl is not running.",
         "    start it: mayfly crawl",
-        "! gone.example: nothing-found, since 20 h ago: no sources were found: dns (the host name has no address).",
-        "! https://paper.example/news/: forbidden, since 20 h ago: 1 failures in a row, the last: robots",
+        "! gone.example: nothing-found, for 20 h: no sources were found: dns (the host name has no address).",
+        "! https://paper.example/news/: forbidden, for 20 h: 1 failure in a row, the last: robots",
     ):
         assert said in done.out, said
     told = json.loads(command("health", "--json").out)
@@ -36,7 +36,7 @@ def test_all_well_is_status_0(command, home) -> None:
     home.mkdir()
     asyncio.run(live())
     done = command("health")
-    assert done.status == 0 and done.out == "1 sources are watched; nothing needs attention.\n"
+    assert done.status == 0 and done.out == "1 source watched; nothing needs attention.\n"
     assert json.loads(command("health", "--json").out) == {"healthy": True, "findings": []}
 
 

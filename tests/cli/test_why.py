@@ -24,7 +24,7 @@ def test_a_source_is_explained(command, lived) -> None:
         "It shows about 12 new links a day (λ); a page there brings about 3 clicks (P), half of them within 83 min (μ",
         "So it is crawled every 15 min; next now.",
         "A crawl of it was worth 0.8 at the last plan; a fetch has to earn 0.4 now (the price).",
-        "The plan notes: site-limited.",
+        "Its site cannot take more requests: a shorter host-delay would help",
         "The site paper.example gets one request every 30 s at most (its robots.txt), shared by 3 sources",
         "4 crawls so far, the last 10 h ago; 3 new links, the last 10 h ago",
         "With twice the links or twice the clicks it would be crawled every",
@@ -42,7 +42,7 @@ def test_a_source_that_does_not_pay_or_fails_says_so(command, lived) -> None:
     assert "It is not crawled for what it is worth" in feed and "found 20 h ago on https://paper.example/" in feed
     assert "Even with twice the links or twice the clicks it would not be crawled." in feed
     section = command("why", SECTION).out
-    assert "1 failures in a row, the last: robots (robots.txt does not allow it)." in section
+    assert "1 failure in a row, the last: robots (robots.txt does not allow it)." in section
     assert "It was never crawled." in section and "Nothing is believed of it yet" in section
     command("sources", "block", FEED, "--why", "dull")
     command("sources", "pin", FRONT, "--every", "10m")
@@ -98,7 +98,8 @@ def test_patterns_that_keep_it_out_are_named(command, lived) -> None:
     (lived / "mayfly.toml").write_text('not = ["*/secret/*"]\nonly = ["*/news/*"]\n')
     said = command("why", "https://paper.example/secret/1?a=b").out
     assert "The pattern */secret/* (setting not) keeps it from ever being fetched." in said
-    assert "None of the patterns in `only` has it" in said
+    assert "None of the patterns in `only` has it" in command("why", "https://paper.example/x").out
+    assert "never taken for a page" in command("why", "https://paper.example/logo.png").out
     assert "pattern" not in command("why", "https://paper.example/news/1").out
 
 

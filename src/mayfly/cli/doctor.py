@@ -11,7 +11,9 @@ import typer
 
 from mayfly.cli import home as homes
 from mayfly.cli import options, words
+from mayfly.cli.crawl import WARC
 from mayfly.cli.layers import FILE, resolve
+from mayfly.crawl.lock import holder
 from mayfly.crawl.settings import Settings
 from mayfly.errors import MayflyError, UsageError
 from mayfly.fetch.loop import run
@@ -26,10 +28,14 @@ def doctor(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> N
     Example: mayfly doctor
     """
     homes.existing(home)
-    found = [*_folder(home), *_settings(home), *_database(home)]
+    crawls = holder(home)
+    found = [*_folder(home), *_settings(home), *_database(home), *([] if crawls else _archives(home))]
     if as_json:
-        typer.echo(words.dumps({"sound": not found, "complaints": [one._asdict() for one in found]}))
+        told = {"sound": not found, "holder": crawls or None, "complaints": [one._asdict() for one in found]}
+        typer.echo(words.dumps(told))
     else:
+        if crawls:
+            words.say(f"{home} is being crawled by {crawls}.")
         for one in found:
             words.say(f"! {one.where}: {one.what}.")
             words.say(f"    {one.advice}")
@@ -62,6 +68,15 @@ def _settings(home: Path) -> Iterator[Complaint]:
     if free < settings.free_gigabytes:
         what = f"{free:.1f} GB are free, and under {settings.free_gigabytes:g} GB the crawl pauses"
         yield Complaint(what, str(home), "make room, or keep less: keep-history, keep-text, keep-warc")
+
+
+def _archives(home: Path) -> Iterator[Complaint]:
+    """Raw answers a crawl that died left open."""
+    from mayfly.store.warc import final, unfinished
+
+    for path in unfinished(home / WARC):
+        advice = f"it is whole up to its last record: rename it to {final(path).name}"
+        yield Complaint("a crawl that ended badly left it open", str(path), advice)
 
 
 def _database(home: Path) -> list[Complaint]:

@@ -13,7 +13,8 @@ from mayfly.cli import home as homes
 from mayfly.cli import options, words
 from mayfly.cli.layers import resolve
 from mayfly.core.model import HOUR, Seconds
-from mayfly.crawl.health import Finding, disk_low, findings
+from mayfly.crawl.health import Finding, disk_low, findings, several
+from mayfly.crawl.lock import holder
 from mayfly.crawl.settings import Settings
 from mayfly.fetch.loop import run
 
@@ -35,14 +36,16 @@ def health(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> N
         for finding in found:
             _print(finding, now)
     if not as_json and not wrong:
-        typer.echo(f"{watched:,} sources are watched; nothing needs attention.")
+        typer.echo(f"{several(watched, 'source')} watched; nothing needs attention.")
     raise typer.Exit(1 if wrong else 0)
 
 
 async def _look(home: Path, settings: Settings, now: Seconds) -> tuple[list[Finding], int]:
+    budget = homes.last_run(home).get("budget", settings.budget)
     async with homes.store_of(home) as store:
         sources = await store.sources()
-        found = findings(sources, await store.hosts(), await store.minutes(now - HOUR), now, settings.budget)
+        minutes = await store.minutes(now - HOUR)
+        found = findings(sources, await store.hosts(), minutes, now, budget, holder(home))
     free = shutil.disk_usage(home).free / 1e9
     active = sum(1 for source in sources if source.state == "active")
     return [*disk_low(free, settings.free_gigabytes, str(home)), *found], active
@@ -50,6 +53,6 @@ async def _look(home: Path, settings: Settings, now: Seconds) -> tuple[list[Find
 
 def _print(finding: Finding, now: Seconds) -> None:
     mark = "!" if finding.attention else "·"
-    since = f", since {words.ago(finding.since, now)}" if finding.since is not None else ""
+    since = f", for {words.about(now - finding.since)}" if finding.since is not None else ""
     words.say(f"{mark} {finding.where}: {finding.what}{since}: {finding.says}.")
     words.say(f"    {finding.advice}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ from mayfly.cli.layers import resolve
 from mayfly.cli.network import AGENT
 from mayfly.core.curves import g_inverse
 from mayfly.core.model import DAY, HOUR, PageId, Seconds
-from mayfly.crawl.health import sentence
+from mayfly.crawl.candidates import Patterns, is_dull
+from mayfly.crawl.health import sentence, several
 from mayfly.crawl.settings import Settings
 from mayfly.fetch.loop import run
 from mayfly.fetch.robots import Rules, read_rules
@@ -119,8 +119,8 @@ def _of_estimate(told: Told, source: Source, estimate: Estimate, price: float | 
             f"A crawl of it was worth {_count(estimate.worth)} at the last plan; a fetch has to earn {_count(price)} "
             "now (the price)."
         )
-    if estimate.note:
-        told.add(f"The plan notes: {estimate.note}.", note=estimate.note)
+    if estimate.note == "site-limited":
+        told.add("Its site cannot take more requests: a shorter host-delay would help, a larger budget would not.")
 
 
 async def _of_site(told: Told, store: Store, source: Source, settings: Settings) -> None:
@@ -130,7 +130,7 @@ async def _of_site(told: Told, store: Store, source: Source, settings: Settings)
     by = "its robots.txt" if delay > settings.host_delay else "host-delay"
     told.add(
         f"The site {source.site} gets one request every {words.about(delay)} at most ({by}), shared by "
-        f"{others:,} source{'s' if others != 1 else ''} and all its pages.",
+        f"{several(others, 'source')} and all its pages.",
         site_delay=delay,
         site_sources=others,
     )
@@ -141,18 +141,18 @@ async def _of_past(told: Told, store: Store, source: Source, now: Seconds) -> No
         told.add("It was never crawled.")
     else:
         told.add(
-            f"{source.crawls:,} crawls so far, the last {words.ago(source.last_crawl, now)}; {source.new_links:,} new "
-            f"links, the last {words.ago(source.last_new, now)}; of the pages it was first to show "
-            f"{source.good_pages:,} were kept and {source.dull_pages:,} were old, doubles or no pages."
+            f"{several(source.crawls, 'crawl')} so far, the last {words.ago(source.last_crawl, now)}; "
+            f"{several(source.new_links, 'new link')}, the last {words.ago(source.last_new, now)}; of the pages it was "
+            f"first to show {source.good_pages:,} were kept and {source.dull_pages:,} were old, doubles or no pages."
         )
         yields = await _yields(store, source, now)
         told.facts["yields"] = yields
         if yields:
-            told.add(f"New links at its last {len(yields)} crawls, the latest last: {' '.join(map(str, yields))}.")
+            told.add(f"New links at its crawls of late, the latest last: {' '.join(map(str, yields))}.")
     if source.unchanged > 1:
         told.add(f"Its last {source.unchanged} crawls brought nothing but what was known.")
     if source.failures:
-        told.add(f"{source.failures} failures in a row, the last: {sentence(source.failure)}.")
+        told.add(f"{several(source.failures, 'failure')} in a row, the last: {sentence(source.failure)}.")
 
 
 async def _yields(store: Store, source: Source, now: Seconds) -> list[int]:
@@ -304,11 +304,15 @@ async def _kept_out(told: Told, store: Store, url: str, settings: Settings) -> N
     else:
         allowed = rules.allows(url)
         told.add(f"Its robots.txt {'allows' if allowed else 'forbids'} it.", robots=allowed)
-    barred = next((pattern for pattern in settings.not_ if matches(pattern, url)), None)
+    barred = next((pattern for pattern in settings.not_ if not Patterns(never=(pattern,)).page(url)), None)
     if barred is not None:
         told.add(f"The pattern {barred} (setting not) keeps it from ever being fetched.", barred_by=barred)
-    if settings.only and not any(matches(pattern, url) for pattern in settings.only):
+    elif not Patterns(settings.only).source(url):
         told.add("None of the patterns in `only` has it, so it cannot be a source.", may_be_source=False)
+    if is_dull(url):
+        told.add(
+            "It looks like a file, or a way to log in, share or print, so it is never taken for a page.", dull=True
+        )
 
 
 async def _rules(store: Store, url: str) -> Rules | None:
@@ -317,15 +321,6 @@ async def _rules(store: Store, url: str) -> Rules | None:
     origin = f"{parts.scheme}://{parts.netloc}"
     kept = next((one for one in await store.robots() if one.origin == origin), None)
     return None if kept is None else read_rules(kept.body or b"", AGENT)
-
-
-def matches(pattern: str, url: str) -> bool:
-    """Whether a pattern with * has this URL.
-
-    >>> matches("*/archive/*", "https://example.com/archive/1?x=2"), matches("https://example.com/", "https://example.com/a")
-    (True, False)
-    """
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), url) is not None
 
 
 def _count(number: float) -> str:
