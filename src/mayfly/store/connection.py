@@ -92,7 +92,6 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
 def _set_up(database: Database, read_only: bool) -> None:
     database.set_busy_handler(_wait_a_little)
     database.pragma("cache_size", -_CACHE_KIB)
-    database.pragma("temp_store", "MEMORY")  # what savepoints remember, too
     database.pragma("mmap_size", 0)
     database.pragma("foreign_keys", False)
     if read_only:
