@@ -8,6 +8,7 @@ import gc
 import os
 import runpy
 import time
+import urllib.request
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,9 +33,9 @@ LAG_EVERY = 0.01
 def trouble(folder: Path, asked: argparse.Namespace, table: Table) -> None:
     """Healthy hosts alone, and the same among a hundred that misbehave."""
     seconds, hosts, budget = asked.seconds or 150.0, asked.hosts or 30, asked.budget or 100.0
-    alone, _, _ = _among(folder / "alone", [], seconds, hosts, budget, asked.seed)
+    alone, _, _, _ = _among(folder / "alone", [], seconds, hosts, budget, asked.seed)
     names = {name: one.apart.replace("/robots.txt", "/") for name, one in MISBEHAVIOURS.items()}
-    among, memory, home = _among(folder / "among", list(names.values()), seconds, hosts, budget, asked.seed)
+    among, memory, home, visits = _among(folder / "among", list(names.values()), seconds, hosts, budget, asked.seed)
     table.say("median delay of healthy pages alone, seconds", alone)
     table.most("  among trouble", among, 1.1 * alone)
     half = len(memory) // 2
@@ -43,17 +44,19 @@ def trouble(folder: Path, asked: argparse.Namespace, table: Table) -> None:
     table.say("  the most at any time", max(memory))
     reasons(table, home, names)
     sound(table, home, folder / "among")
-    visits = read_journal(folder / "among" / "journal.jsonl")
     courtesy(table, visits, DELAY, budget, {"robots-slow.test": 120.0}, _noted_late())
 
 
 def _among(folder: Path, urls: list[str], seconds: float, hosts: int, budget: float, seed: int):
-    """Median delay of healthy pages, memory by the second, and the home."""
-    folder.mkdir(parents=True)
-    with TestWeb(folder, *world(hosts, seconds + 60, seed), "--tls", "--address", ADDRESS) as web:
-        home = Home(folder / "home", web.routes(everything=True), f"{ADDRESS}/32", bin=f"{BIN}s")
+    """Median delay of healthy pages, memory by the second, and the home. Trouble is served by a process of its own."""
+    (folder / "trouble").mkdir(parents=True)
+    wrong = TestWeb(folder / "trouble", "--hosts", "1", "--tls", "--address", ADDRESS)
+    with TestWeb(folder, *world(hosts, seconds + 60, seed), "--address", ADDRESS) as web, wrong:
+        routes = [*web.routes(), *(rule for rule in wrong.routes(everything=True) if not rule.startswith("site-"))]
+        home = Home(folder / "home", routes, f"{ADDRESS}/32", bin=f"{BIN}s")
         home.find(web.hosts, "--budget", budget, "--host-delay", 0.1)
         if urls:
+            _make_bombs(wrong)
             home.must("sources add", *urls)
         time.sleep(DELAY)
         began = time.time()
@@ -61,11 +64,23 @@ def _among(folder: Path, urls: list[str], seconds: float, hosts: int, budget: fl
         crawl = home.start(*crawl_words(budget, seconds, DELAY), log=folder / "crawl.log")
         wait_for(crawl, seconds + 10, 1.0, lambda: memory.append(resident_megabytes(crawl.pid)))
         finish(crawl, 90)
-    pages = Pages(web.trace, read_journal(web.journal, began))
+    healthy = read_journal(web.journal, began)
+    pages = Pages(web.trace, healthy)
     at, trace, read = pages.fetched_at(), pages.trace, pages.baselines()
     known = np.array([read.get(host, np.inf) for host in pages.host_of])
     counted = (trace.published >= known) & (trace.published < began + seconds - 15) & np.isfinite(at)
-    return float(np.median((at - trace.published)[counted])), memory, home
+    late = float(np.median((at - trace.published)[counted])) if counted.any() else np.inf
+    return late, memory, home, sorted(healthy + read_journal(wrong.journal, began), key=lambda visit: visit.at)
+
+
+def _make_bombs(web: TestWeb) -> None:
+    """To pack 256 MB takes the web a while, the first time it is asked."""
+    for name in ("gzip-bomb", "gzip-twice", "br-bomb", "zstd-bomb", "sitemap-bomb", "deep-nesting", "many-links"):
+        one = MISBEHAVIOURS[name]
+        path = one.apart.partition("test")[2]
+        asked = urllib.request.Request(f"http://{web.address}:{web.port}{path}", headers={"Host": one.own_host})
+        with urllib.request.urlopen(asked, timeout=120) as answer:
+            answer.read()
 
 
 def _noted_late() -> frozenset[str]:

@@ -16,10 +16,11 @@ from mayfly.fetch.reasons import Reason
 from mayfly.fetch.robots import Robots
 from mayfly.fetch.validators import UNKNOWN
 from mayfly.testing.certificates import make_certificates, openssl_missing
-from mayfly.testing.messages import Reply, Request
+from mayfly.testing.messages import Answer, Reply, Request
 from mayfly.testing.misbehaviour import BAD_CERTIFICATES, MISBEHAVIOURS
 from mayfly.testing.server import Server
 from mayfly.testing.trap import Trap
+from mayfly.testing.trouble.streams import reset_before_headers
 
 QUICK = Limits(seconds=2.0, connect_seconds=1.0)
 ONE_ADDRESS = "there is only one loopback address here, and the server is on it"
@@ -177,6 +178,29 @@ def test_every_request_is_asked_for_first(server: Server) -> None:
     assert (failed.reason, failed.url) == (Reason.ROBOTS, "http://trouble.test/redirect-loop/again")
     assert seen == ["http://trouble.test/redirect-loop", "http://trouble.test/redirect-loop/again"]
     assert failed.requests == 1
+
+
+def test_a_connection_closed_meanwhile_is_asked_for_again(server: Server) -> None:
+    """aiohttp by itself would ask twice, and nobody would know."""
+    seen: list[str] = []
+    answers = iter([True, False, True, False, False, True])
+
+    def moody(request: Request) -> Answer:
+        return Reply(b"well") if next(answers) else reset_before_headers(request, 1)
+
+    async def may(url: str) -> Reason | None:
+        seen.append(url)
+        return None
+
+    async def run() -> list[Response | Failed]:
+        async with fetcher_of(server) as fetcher:
+            return [await fetcher.fetch("http://moody.test/", may=may) for _ in range(3)]
+
+    server.sites["moody.test"] = moody
+    first, second, third = asyncio.run(run())
+    assert isinstance(first, Response) and isinstance(second, Response)
+    assert isinstance(third, Failed) and (third.reason, third.requests) == (Reason.RESET, 2)
+    assert len(seen) == len(server.journal.visits("moody.test")) == 5
 
 
 def test_a_deadline_is_for_all_hops_together(server: Server) -> None:

@@ -45,6 +45,7 @@ class _Trip:
         self.at, self.began = time.time(), time.monotonic()
         self.hops: list[Hop] = []
         self.sent = 0
+        self.again = False  # asked a second time, because a kept connection was closed
 
     def failed(self, stop: Stop) -> Failed:
         return Failed(
@@ -88,6 +89,7 @@ class Fetcher:
         self._resolver = Resolver(self._vetting, self._routes, nameservers, nameserver_port)
         self._deadlines = Deadlines()
         self._as_they_are: set[str] = set()  # origins for which `_dialled` has nothing to say
+        self._answered: dict[str, Seconds] = {}  # when an origin last did
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
@@ -108,6 +110,7 @@ class Fetcher:
             max_headers=self._limits.headers,
             headers=self._headers,
         )
+        self._session._retry_connection = False  # it would ask again without our leave
         return self
 
     async def __aexit__(
@@ -151,7 +154,13 @@ class Fetcher:
             trip.url = url
             if may is not None and (reason := await may(url)) is not None:
                 raise Stop(reason, url)
-            answer = await self._hop(trip, url, headers, limits)
+            try:
+                answer = await self._hop(trip, url, headers, limits)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+                if trip.again or isinstance(error, aiohttp.ClientConnectorError) or not self._keeps(url):
+                    raise
+                trip.again = True
+                continue
             if isinstance(answer, Response):
                 return answer
             trip.hops.append(Hop(url, answer.status))
@@ -170,6 +179,9 @@ class Fetcher:
             headers = {**headers, "Host": host}
         trip.sent += 1
         answer = await self._session.get(target, headers=headers, allow_redirects=False, server_hostname=server_name)
+        if len(self._answered) >= _MOST_ORIGINS:
+            self._answered.clear()
+        self._answered[_origin(url)] = time.monotonic()
         try:
             status = answer.status
             if status in _REDIRECTS:
@@ -194,6 +206,10 @@ class Fetcher:
         finally:
             answer.release()
 
+    def _keeps(self, url: str) -> bool:
+        """Whether there was likely a connection kept alive, which the other side may have closed as we asked on it."""
+        return time.monotonic() - self._answered.get(_origin(url), -self._keep_alive) < self._keep_alive
+
     def _dialled(self, url: str) -> tuple[URL, str | None, str | None]:
         """The URL to give to aiohttp, and the Host header and certificate name where they are not that URL's.
 
@@ -201,7 +217,7 @@ class Fetcher:
         is followed here.
         """
         whole = URL(url, encoded=True)  # else aiohttp would write it anew, and the URL fetched were not the one stored
-        origin = url[: url.find("/", _SCHEME_CHARS)]
+        origin = _origin(url)
         if origin in self._as_they_are:
             return whole, None, None
         host, port = whole.host or "", whole.port or 0
@@ -219,6 +235,10 @@ class Fetcher:
             self._as_they_are.clear()
         self._as_they_are.add(origin)
         return whole
+
+
+def _origin(url: str) -> str:
+    return url[: url.find("/", _SCHEME_CHARS)]
 
 
 def _untimed(may: May, deadline: Deadline) -> May:
