@@ -7,7 +7,7 @@ import pytest
 from mayfly.core.model import DAY, HOUR, MINUTE
 from mayfly.crawl.health import Finding, disk_low, findings, usual_rate
 from mayfly.fetch.reasons import Reason
-from mayfly.store.records import Estimate, Host, Memory, Minute, Source
+from mayfly.store.records import Estimate, Host, Memory, Minute, Page, Source
 
 NOW = 1_790_000_000.0
 WELL = Source(
@@ -42,14 +42,25 @@ def test_what_is_not_watched_is_not_judged(state) -> None:
 def test_silence_against_expectation() -> None:
     silent = only(last_new=NOW - 2 * DAY)
     assert (silent.what, silent.since, silent.attention) == ("silent", NOW - 2 * DAY, True)
-    assert "40 new links were expected since, none came" in silent.says or "50 new" in silent.says
+    assert silent.says == "50 new links were expected since, none came"
     assert found(replace(WELL, last_new=NOW - 0.5 * DAY)) == []  # ten expected, but every night is silent
     assert found(replace(WELL, last_new=NOW - 2 * DAY, estimate=None, new_links=4)) == []  # nothing is known of it
 
 
 def test_a_young_source_is_judged_sooner() -> None:
-    young = replace(WELL, found_at=NOW - 10 * MINUTE, last_new=NOW - 5 * MINUTE, new_links=50, estimate=None)
+    busy = WELL.estimate._replace(link_rate=5 / MINUTE)
+    young = replace(WELL, found_at=NOW - 10 * MINUTE, last_new=NOW - 5 * MINUTE, estimate=busy)
     assert [finding.what for finding in found(young)] == ["silent"]
+
+
+def test_one_burst_tells_of_no_rate() -> None:
+    burst = replace(WELL, found_at=NOW - DAY, last_new=NOW - DAY + MINUTE, new_links=30, estimate=None)
+    assert found(burst) == []
+
+
+def test_what_a_feed_shows_at_first_came_in_the_day_before() -> None:
+    feed = replace(WELL, kind="feed", found_at=NOW - 2 * DAY, last_new=NOW - DAY, new_links=20, estimate=None)
+    assert usual_rate(feed) == pytest.approx(10 / DAY)
 
 
 def test_a_belief_that_followed_the_silence_down_does_not_hide_it() -> None:
@@ -73,6 +84,11 @@ def test_the_same_body_for_too_long() -> None:
 def test_a_parser_that_finds_nothing() -> None:
     assert only(shown=0).what == "nothing-read"
     assert "mayfly inspect https://a.example/" in only(shown=0).advice
+    for kind in ("front", "feed", "sitemap"):
+        assert only(shown=0, kind=kind, new_links=0, last_new=None, estimate=None).attention
+    imprint = only(shown=0, kind="category", new_links=0, last_new=None, estimate=None)
+    assert imprint.what == "nothing-read" and not imprint.attention and "retire" in imprint.advice
+    assert only(shown=0, kind="category").attention  # it did show something
 
 
 @pytest.mark.parametrize(
@@ -83,6 +99,15 @@ def test_failures_in_a_row_have_their_reason(reason, failures: int, what: str) -
     said = only(failures=failures, failure=str(reason))
     assert (said.what, said.reason) == (what, reason) and reason.sentence in said.says
     assert said.since == WELL.last_crawl
+
+
+def test_a_source_that_never_answered_is_told_at_once() -> None:
+    def at_first(reason: str) -> Finding:
+        return only(crawls=0, last_crawl=None, last_new=None, shown=0, failures=1, failure=reason)
+
+    assert at_first("not-found").attention
+    assert not at_first("timeout").attention  # the next try may well succeed
+    assert at_first("timeout").since == WELL.found_at
 
 
 def test_a_failure_or_two_is_nothing() -> None:
@@ -144,6 +169,23 @@ def test_a_budget_that_is_not_used_is_told() -> None:
     limited = replace(WELL, estimate=WELL.estimate._replace(note="site-limited"))
     assert "1 source at the limit of their site" in found(limited, budget=10.0)[0].advice
     assert found(budget=10.0, minutes=RUNNING[-5:]) == []
+
+
+def test_pages_that_failed_are_told_by_host_and_reason() -> None:
+    blank = dict.fromkeys(Page.__slots__, "")
+    pages = [
+        Page(
+            **blank
+            | {"id": at, "url": f"https://b.example/{at}", "host": "b.example", "reason": reason, "found_at": when}
+        )
+        for at, (reason, when) in enumerate([("timeout", NOW - 9.0), ("refused", NOW), ("timeout", NOW), ("dns", 0.0)])
+    ]
+    said = findings([WELL], [], RUNNING, NOW, failed=pages)
+    assert [(one.what, one.where, one.reason, one.since) for one in said] == [
+        ("pages-failing", "b.example", "timeout", NOW - 9.0), ("pages-failing", "b.example", "refused", NOW),
+    ]  # fmt: skip
+    assert said[0].says.startswith("2 pages of the last day could not be fetched: timeout (")
+    assert not any(one.attention for one in said)
 
 
 def test_what_needs_attention_goes_first() -> None:

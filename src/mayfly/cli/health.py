@@ -18,6 +18,8 @@ from mayfly.crawl.lock import holder
 from mayfly.crawl.settings import Settings
 from mayfly.fetch.loop import run
 
+_FAILED = 1000  # pages of late that are looked at
+
 
 def health(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> None:
     """Say what fails silently: sources that should have shown something and did not, all-304, refusals, hosts down.
@@ -45,7 +47,8 @@ async def _look(home: Path, settings: Settings, now: Seconds) -> tuple[list[Find
     async with homes.store_of(home) as store:
         sources = await store.sources()
         minutes = await store.minutes(now - HOUR)
-        found = findings(sources, await store.hosts(), minutes, now, budget, holder(home))
+        failed = await store.newest(_FAILED, outcome="failed")
+        found = findings(sources, await store.hosts(), minutes, now, budget, holder(home), failed)
     free = shutil.disk_usage(home).free / 1e9
     active = sum(1 for source in sources if source.state == "active")
     return [*disk_low(free, settings.free_gigabytes, str(home)), *found], active

@@ -18,12 +18,13 @@ from mayfly.cli import words
 from mayfly.core.model import DAY, Seconds
 from mayfly.errors import UsageError
 from mayfly.fetch.loop import run
-from mayfly.store.records import NewSource, Source, SourceKind, SourceState
+from mayfly.store.records import Estimate, NewSource, Source, SourceKind, SourceState
 from mayfly.store.store import Store
 from mayfly.urls import canonical, host_of
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
+UNSEEN = 1e9  # worth of a crawl of what was never looked at
 _NOTHING = "–"
 _SHOWN = 50
 _FEED_ENDS = (".rss", ".atom", ".rdf", "/feed", "/rss", "/atom", "/feed.xml", "/rss.xml", "/atom.xml", "/index.xml")
@@ -47,7 +48,7 @@ SORTS: dict[str, tuple[Key, bool]] = {
     "rate": (lambda source: source.estimate and source.estimate.link_rate, True),
     "profit": (lambda source: source.estimate and source.estimate.page_profit, True),
     "decay": (lambda source: source.estimate and source.estimate.profit_decay, True),
-    "worth": (lambda source: source.estimate and source.estimate.worth, True),
+    "worth": (lambda source: source.estimate and known_worth(source.estimate), True),
     "interval": (lambda source: source.estimate and source.estimate.interval, False),
     "due": (lambda source: source.estimate and source.estimate.next_due, False),
 }
@@ -111,6 +112,11 @@ def sources(
         _print(chosen, limit or _SHOWN, time.time())
     else:
         words.say(_none(found, host, state))
+
+
+def known_worth(estimate: Estimate) -> float | None:
+    """What a crawl is worth; None: it was never looked at, so it goes before all others."""
+    return estimate.worth if estimate.worth < UNSEEN else None
 
 
 async def _all(home: Path) -> list[Source]:

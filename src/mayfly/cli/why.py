@@ -114,9 +114,12 @@ def _of_estimate(told: Told, source: Source, estimate: Estimate, price: float | 
             else f"; next {'now' if estimate.next_due <= now else words.ago(estimate.next_due, now)}"
         )
         told.add(f"So it is crawled every {words.about(estimate.interval)}{due}.")
-    if price is not None:
+    worth = sources.known_worth(estimate)
+    if worth is None:
+        told.add("It was not looked at yet, so it goes before others when its site is free.")
+    elif price is not None:
         told.add(
-            f"A crawl of it was worth {_count(estimate.worth)} at the last plan; a fetch has to earn {_count(price)} "
+            f"A crawl of it was worth {_count(worth)} at the last plan; a fetch has to earn {_count(price)} "
             "now (the price)."
         )
     if estimate.note == "site-limited":

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 
 from mayfly.core.model import DAY, HOUR, MINUTE, PerSecond, Seconds
 from mayfly.fetch.reasons import Reason
-from mayfly.store.records import Host, Minute, Source
+from mayfly.store.records import Host, Minute, Page, Source
 
 EXPECTED_LINKS = 5.0  # that should have come, before silence means something: chance gives that once in 150 times
 IN_A_ROW = 3  # failures, or crawls without another body
 FEW_PAGES = 5  # fewer tell nothing of a source
+_KNOWN: Seconds = 6 * HOUR  # it takes so long to know how much a source shows
 STOPPED: Seconds = 5 * MINUTE  # without a minute noted
 _SENTENCES = {str(reason): reason.sentence for reason in Reason}
+_AGAIN = {str(reason) for reason in Reason if reason.again}
+_MUST_SHOW = ("front", "feed", "sitemap")  # what such a source shows none of, is not read
 _ROBOTS = {Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE}
 _NETWORK = {Reason.DNS, Reason.CONNECT, Reason.CONNECT_TIMEOUT, Reason.TLS, Reason.TIMEOUT, Reason.RESET}
 
@@ -44,9 +47,10 @@ def findings(
     now: Seconds,
     budget: PerSecond | None = None,
     holder: str = "",
+    failed: Sequence[Page] = (),
 ) -> list[Finding]:
-    """All that is wrong, what concerns most first. `minutes` are those of the last hour at least; `holder` is who
-    crawls now, as `lock.holder` says.
+    """All that is wrong, what concerns most first. `minutes` are those of the last hour at least, `holder` is who
+    crawls now, as `lock.holder` says, and `failed` are pages of late that could not be fetched.
     """
     active = [source for source in sources if source.state == "active"]
     down = list(hosts_down(active))
@@ -57,6 +61,7 @@ def findings(
         *down,
         *hosts_without_sources(hosts),
         *(finding for source in active if source.host not in gone for finding in of_source(source, now)),
+        *pages_failing(failed, now),
         *budget_unused(minutes, active, now, budget),
     ]
     return sorted(found, key=lambda finding: not finding.attention)
@@ -146,6 +151,18 @@ def hosts_without_sources(hosts: Sequence[Host]) -> Iterator[Finding]:
             yield Finding("nothing-found", host.host, host.found_at or host.added_at, says, advice, host.failure)
 
 
+def pages_failing(failed: Sequence[Page], now: Seconds) -> Iterator[Finding]:
+    """Pages of the last day that were given up, by host and reason: single ones die every day, so that is no alarm."""
+    grouped: dict[tuple[str, str], list[Page]] = defaultdict(list)
+    for page in failed:
+        if now - page.found_at <= DAY:
+            grouped[page.host, page.reason].append(page)
+    for (host, reason), its in sorted(grouped.items(), key=lambda item: -len(item[1])):
+        says = f"{several(len(its), 'page')} of the last day could not be fetched: {sentence(reason)}"
+        since = min(page.found_at for page in its)
+        yield Finding("pages-failing", host, since, says, f"one is {its[0].url}", reason, attention=False)
+
+
 def of_source(source: Source, now: Seconds) -> Iterator[Finding]:
     """What is wrong with one source: the gravest alone, and whether it was demoted."""
     wrong = _failing(source) or _nothing_read(source) or _silent(source)
@@ -161,18 +178,23 @@ def of_source(source: Source, now: Seconds) -> Iterator[Finding]:
 
 def _failing(source: Source) -> Finding | None:
     robots = source.failure in _ROBOTS
-    if source.failures < (1 if robots else IN_A_ROW):
+    if source.failures < (1 if robots or not source.crawls else IN_A_ROW):
         return None
+    passing = source.failures < IN_A_ROW and source.failure in _AGAIN  # the next try may well succeed
     what = "forbidden" if robots else "refused" if source.failure == Reason.REFUSED else "failing"
     says = f"{several(source.failures, 'failure')} in a row, the last: {sentence(source.failure)}"
-    return Finding(what, source.url, last_good(source), says, _advice(source.failure, _look(source)), source.failure)
+    advice = _advice(source.failure, _look(source))
+    return Finding(what, source.url, last_good(source), says, advice, source.failure, attention=not passing)
 
 
 def _nothing_read(source: Source) -> Finding | None:
     if source.failures or not source.crawls or source.shown:
         return None
-    says = "it answers, but no link is read from it"
-    return Finding("nothing-read", source.url, source.last_new or source.found_at, says, _look(source))
+    since, says = source.last_new or source.found_at, "it answers, but no link is read from it"
+    if source.new_links or source.kind in _MUST_SHOW:
+        return Finding("nothing-read", source.url, since, says, _look(source))
+    advice = f"an imprint, or a page for people only? mayfly sources retire {source.url}"
+    return Finding("nothing-read", source.url, since, says, advice, attention=False)
 
 
 def _silent(source: Source) -> Finding | None:
@@ -200,7 +222,10 @@ def usual_rate(source: Source) -> PerSecond:
     """
     believed = source.estimate.link_rate if source.estimate else 0.0
     alive = (source.last_new or source.found_at) - source.found_at
-    return max(believed, source.new_links / alive if source.new_links >= FEW_PAGES and alive > 0 else 0.0)
+    if alive < _KNOWN or source.new_links < FEW_PAGES:  # one burst tells of no rate
+        return believed
+    before = DAY if source.kind in ("feed", "sitemap") else 0.0  # what they showed at first came in the day before
+    return max(believed, source.new_links / (alive + before))
 
 
 def last_good(source: Source) -> Seconds:
