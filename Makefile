@@ -26,6 +26,8 @@ bench: setup
 	$(BIN)/python bench/decisions.py
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/fetching.py
+	$(BIN)/python bench/crawling.py
+	$(BIN)/python bench/store.py
 
 # Three minutes of guided bytes, and the laws of the readers with more examples than in `make test`.
 fuzz: setup

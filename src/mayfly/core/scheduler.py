@@ -44,7 +44,9 @@ class Scheduler:
         probe: float | None = None,
         feedback: Feedback = "fetched",
         seed: int = 0,
+        shortest_round: Seconds = 0.0,
     ) -> None:
+        """`shortest_round`: keys of sources are not computed more often than this, however many fetches there are."""
         self._policy = policy
         self._estimator = estimator
         self._budget = budget
@@ -60,7 +62,9 @@ class Scheduler:
         self._retries: list[tuple[Seconds, Fetch, int]] = []  # failed fetches, with their sites
         self._replan_at: Seconds = -np.inf
         self._round_ends = 0  # after so many fetches,
-        self._round_until: Seconds = -np.inf  # or by the time they would have taken
+        self._round_until: Seconds = -np.inf  # or by the time they would have taken,
+        self._round_from: Seconds = -np.inf  # but not before this
+        self._shortest_round = shortest_round
         self._fetches = 0
         self._probes = 0.0
         self._sites = 0
@@ -101,7 +105,7 @@ class Scheduler:
             self._offer(site)
         if self._retries and self._retries[0][0] <= now:
             self._retry(now)
-        if self._fetches >= self._round_ends or now >= self._round_until:
+        if (self._fetches >= self._round_ends and now >= self._round_from) or now >= self._round_until:
             self._begin_round(now)
         fetch = self._due_probe(now) or self._choose(now)
         if isinstance(fetch, Fetch):
@@ -163,6 +167,7 @@ class Scheduler:
         self._retries = [(at + by, fetch, site) for at, fetch, site in self._retries]
         self._replan_at += by
         self._round_until += by
+        self._round_from += by
 
     def _source_crawled(self, event: events.SourceCrawled) -> None:
         at, source, new_pages, known_pages, stayed, gone, dated, dated_since = event
@@ -376,7 +381,8 @@ class Scheduler:
     def _begin_round(self, now: Seconds) -> None:
         """Compute the keys of all sources."""
         self._round_ends = self._fetches + self._rota.round
-        self._round_until = now + self._rota.round / self._budget
+        self._round_until = now + max(self._rota.round / self._budget, self._shortest_round)
+        self._round_from = now + self._shortest_round
         row = self._known.source
         self._rota.refresh(np.where(row.busy | row.retired, -np.inf, self._keys(row.size, now)), self._gate.free)
 

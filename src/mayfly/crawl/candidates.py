@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from fnmatch import translate
+from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from mayfly.core.model import DAY, Seconds
-from mayfly.fetch.document import Document, Link
+from mayfly.fetch.document import Document
 from mayfly.store.records import ShownLink, SourceKind
 from mayfly.urls import same_page, site_of
 
@@ -60,14 +60,13 @@ def is_dull(url: str) -> bool:
     >>> is_dull("https://a.test/logo.png"), is_dull("https://a.test/login?next=/"), is_dull("https://a.test/x?print=1")
     (True, True, True)
     """
-    path = urlsplit(url).path
-    return _ASSET.search(path) is not None or _DULL.search(url) is not None
+    path = url.partition("?")[0]
+    return (_ASSET.search(path) is not None and path.count("/") > 2) or _DULL.search(url) is not None
 
 
 def is_front(url: str) -> bool:
     """Whether an address is the front page of its host."""
-    parts = urlsplit(url)
-    return parts.path in ("", "/") and not parts.query
+    return url.count("/") == 3 and url.endswith("/")
 
 
 class Shown(NamedTuple):
@@ -91,41 +90,47 @@ def shown_by(
 ) -> Shown:
     """The links of a source that may be pages; at its first crawl those that were there before are not wanted."""
     listed = kind in ("feed", "sitemap") or document.kind in ("feed", "sitemap")
-    home = site_of(url)
-    links = [link for link in document.links if _may_be_page(link, url, sources, patterns)]
-    sites = {link.url: site_of(link.url) for link in links}
-    links = _of_home(links, sites, home, other_hosts if listed else 0.0)
     origin = "sitemap" if document.kind == "sitemap" else "feed"
-    shown = [
-        ShownLink(
-            url=link.url,
-            site=sites[link.url],
-            anchor=link.anchor,
-            rank=link.rank,
-            context=link.context,
-            published=min(link.date, now) if listed and link.date is not None else None,
-            published_from=origin if listed and link.date is not None else "",
-            wanted=not first or (listed and link.date is not None and link.date > now - NEW_AT_FIRST),
-        )
-        for link in links
-    ]
-    dates = [link.date for link in links if link.date is not None and link.date <= now] if first and listed else []
-    return Shown(shown, len(dates), min(dates) if len(dates) > 1 else None)
+    home, shown = site_of(url), document.links
+    shown_links: list[ShownLink] = []
+    dates: list[Seconds] = []
+    for place, site in _places(shown.urls, url, sources, patterns, home, other_hosts if listed else 0.0):
+        address, date = shown.urls[place], shown.dates.get(place) if listed else None
+        if date is not None:
+            dates.append(date)
+        wanted = not first or (date is not None and date > now - NEW_AT_FIRST)
+        anchor, context = shown.anchors[place], shown.contexts.get(place, "")
+        published = None if date is None else min(date, now)
+        link = (address, site, anchor, place + 1, context, published, "" if date is None else origin, wanted)
+        shown_links.append(ShownLink(*link))
+    past = [date for date in dates if date <= now] if first else []
+    return Shown(shown_links, len(past), min(past) if len(past) > 1 else None)
 
 
-def _may_be_page(link: Link, source: str, sources: Container[str], patterns: Patterns) -> bool:
-    url = link.url
-    return url != source and url not in sources and not is_front(url) and not is_dull(url) and patterns.page(url)
-
-
-def _of_home(links: Sequence[Link], sites: dict[str, str], home: str, share: float) -> list[Link]:
-    """Links of the source's own site; and of others up to a share of all."""
-    most = int(share * len(links)) + (_FEW if share else 0)
-    kept: list[Link] = []
-    for link in links:
-        if sites[link.url] != home:
+def _places(
+    urls: Sequence[str], source: str, sources: Container[str], patterns: Patterns, home: str, share: float
+) -> Iterator[tuple[int, str]]:
+    """Places and sites of links that may be pages: of the source's own site; and of others, up to a share of all."""
+    most = int(share * len(urls)) + (_FEW if share else 0)
+    keys: set[str] = set()
+    for place, url in enumerate(urls):
+        traits = _traits(url)
+        if traits is None or url == source or url in sources or traits.key in keys or not patterns.page(url):
+            continue
+        if traits.site != home:
             if most <= 0:
                 continue
             most -= 1
-        kept.append(link)
-    return list({same_page(link.url): link for link in reversed(kept)}.values())[::-1]
+        keys.add(traits.key)
+        yield place, traits.site
+
+
+class _Traits(NamedTuple):
+    site: str
+    key: str  # the same for spellings of one page
+
+
+@lru_cache(maxsize=200_000)
+def _traits(url: str) -> _Traits | None:
+    """What is asked of every link at every crawl, and nearly always again; None: it can be no page."""
+    return None if is_front(url) or is_dull(url) else _Traits(site_of(url), same_page(url))

@@ -40,6 +40,7 @@ from mayfly.store.store import Store
 
 _LEAST_DELAY: Seconds = 0.001  # the scheduler keeps sites apart only if there is some pause
 _NAP: Seconds = 0.25
+_SHORTEST_ROUND: Seconds = 0.02  # what a source is worth does not change faster
 _BEAT: Seconds = 5.0  # a beat may be that late
 
 
@@ -240,4 +241,5 @@ def scheduler_of(settings: Settings) -> Scheduler:
         probe=settings.probe if policy.probe else 0.0,
         feedback="fetched" if policy.uses_beliefs else "none",
         seed=settings.seed,
+        shortest_round=_SHORTEST_ROUND,
     )

@@ -102,8 +102,10 @@ class Doorman:
             finally:
                 passage.leave()
             self._heed(site_of(url), rules.delay)
-        else:
-            self._heed(site_of(url), known.rules.delay)
+        elif known.rules.allows(url):
+            if known.rules.delay is not None:
+                self._heed(site_of(url), known.rules.delay)
+            return None
         return await self._robots.may(url, now)
 
     def _heed(self, site: str, delay: Seconds | None) -> None:

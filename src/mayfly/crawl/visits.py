@@ -116,7 +116,8 @@ def _outcome(asked: str, answer: Response, document: Document, found_at: Seconds
 
 def _other_hosts(document: Document, asked: str) -> list[str]:
     own = urlsplit(asked).hostname
-    hosts = dict.fromkeys(host_of(link.url) for link in document.links if f"//{own}/" not in link.url)
+    home = f"//{own}/"
+    hosts = dict.fromkeys(host_of(url) for url in document.links.urls if home not in url)
     return [host for host in hosts if host and host != own][:_MOST_HOSTS]
 
 

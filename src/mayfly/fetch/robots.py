@@ -19,7 +19,6 @@ from protego import Protego
 from mayfly.core.model import DAY, HOUR, Seconds
 from mayfly.fetch.answers import DEFAULT_LIMITS, Failed, Limits, Response
 from mayfly.fetch.reasons import Reason
-from mayfly.urls import absolute
 
 READ_BYTES = 500 * 1024
 LONGEST_DELAY: Seconds = 120.0  # a longer Crawl-delay is cut to this
@@ -193,5 +192,5 @@ class Robots:
 
 
 def _origin(url: str) -> str:
-    root = absolute("/", url)
-    return root[:-1] if root else ""
+    """The part of an absolute URL before its path."""
+    return "/".join(url.split("/", 3)[:3])
