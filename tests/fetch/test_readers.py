@@ -4,8 +4,10 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import time
 
+import msgspec
 import pytest
 
 from mayfly.fetch import loop
@@ -104,6 +106,16 @@ def test_no_reader_outlives_the_others(run) -> None:
     except ProcessLookupError:
         alive = False
     assert not alive
+
+
+def test_a_reader_whose_crawler_was_killed_ends_without_a_word() -> None:
+    command = [sys.executable, "-m", "mayfly.fetch.readers", str(1 << 30)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as reader:
+        reader.stdout.close()
+        questions = msgspec.msgpack.encode([(len(PAGE), "https://example.com/", "", 0.0, False)])
+        reader.stdin.write(len(questions).to_bytes(4, "big") + questions + PAGE)
+        reader.stdin.close()
+        assert reader.stderr.read() == b""
 
 
 def test_one_who_is_told_to_stop_leaves_no_answer_behind(run) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import json
 import socket
 import time
 from contextlib import closing
@@ -11,6 +12,7 @@ import pytest
 from mayfly.errors import UsageError
 from mayfly.testing.bench import bench_page
 from mayfly.testing.connection import Bounds
+from mayfly.testing.journal import Journal
 from mayfly.testing.messages import Reply
 from mayfly.testing.server import Server, in_thread
 from mayfly.testing.trap import Trap
@@ -98,6 +100,22 @@ def test_odd_requests_are_answered_and_the_connection_ends(server, read, parsed,
     with closing(socket.create_connection(("127.0.0.1", server.port), timeout=5)) as client:
         client.sendall(sent)
         assert parsed(read(client, 10**6)).status == status
+
+
+def test_a_journal_on_disk_has_every_request_as_it_ended(tmp_path, ask) -> None:
+    path = tmp_path / "journal.jsonl"
+    with path.open("w") as file, in_thread(Server({}, journal=Journal(most=1, file=file))) as server:
+        for target in ("/a", "/b", "/c"):
+            ask(server, "nobody.test", target)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(row["target"], row["status"]) for row in rows] == [("/a", 421), ("/b", 421), ("/c", 421)]
+    assert all(row["at"] <= row["ended"] for row in rows)
+
+
+def test_who_wants_tls_where_there_is_none_is_told_at_once(server, read, parsed) -> None:
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=5)) as client:
+        client.sendall(bytes.fromhex("1603010200010001fc0303") + bytes(40))
+        assert parsed(read(client, 1000)).status == 400
 
 
 def test_connections_are_bounded_in_number_and_time() -> None:

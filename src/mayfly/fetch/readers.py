@@ -302,4 +302,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawler, which ends us
     with contextlib.suppress(ValueError, OSError):  # not every system has this limit
         resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
-    _serve(sys.stdin.buffer, sys.stdout.buffer)
+    try:
+        _serve(sys.stdin.buffer, sys.stdout.buffer)
+    except (BrokenPipeError, struct.error, msgspec.DecodeError):
+        os._exit(1)  # the crawler was killed: nobody reads what we would say of it

@@ -20,6 +20,7 @@ from mayfly.testing.journal import Journal, Visit
 from mayfly.testing.messages import Answer, Raw, Reply, Request
 
 _METHODS = ("GET", "HEAD")
+_HANDSHAKE = 0x16  # the first byte of a client that wants TLS, where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,8 @@ class Connection(asyncio.Protocol):
     def _serve(self) -> None:
         """Answer what has come in, as long as the client takes the answers."""
         while self._buffer and self.play is None and self._may_write.is_set() and not self._transport.is_closing():
+            if self._buffer[0] == _HANDSHAKE:
+                return self._refuse(400)
             head, found, rest = self._buffer.partition(b"\r\n\r\n")
             if len(head) > self._desk.bounds.head_bytes:
                 return self._refuse(431)
