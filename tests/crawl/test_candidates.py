@@ -98,6 +98,13 @@ def test_no_date_is_in_the_future():
     assert link.published_from == "sitemap"
 
 
+def test_in_patterns_only_the_star_stands_for_anything():
+    patterns = Patterns(never=("https://news.example/a?id=[1]*",))
+    assert not patterns.page("https://news.example/a?id=[1]&b=2")
+    assert patterns.page("https://news.example/axid=1")
+    assert patterns.page("https://else.example/https://news.example/a?id=[1]")
+
+
 def test_patterns_keep_pages_out():
     links = [Link("https://news.example/sport/a"), Link("https://news.example/b")]
     assert urls(shown(links, patterns=Patterns(never=("*/sport/*",)))) == ["https://news.example/b"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from fnmatch import translate
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -50,8 +49,8 @@ class Patterns:
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
-    parts = [translate(pattern) for pattern in patterns]
-    return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE) if parts else None
+    parts = [re.escape(pattern).replace(r"\*", ".*") for pattern in patterns]
+    return re.compile(f"(?:{'|'.join(parts)})$", re.IGNORECASE) if parts else None
 
 
 def is_dull(url: str) -> bool:

@@ -69,8 +69,8 @@ class Finder:
         return found
 
     async def _front(self, host: str) -> tuple[Visit, str]:
-        """The front page, by https if it can be had; and where it is in truth."""
-        roots = [host] if "//" in host else [f"https://{host}/", f"http://{host}/"]
+        """The front page, and where it is in truth: nearly all that speak https lead there from http."""
+        roots = [host] if "//" in host else [f"http://{host}/", f"https://{host}/"]
         visit = Visit(Failed(host, host, Reason.BAD_URL, "no host", 0.0, 0.0, 0))
         for root in roots:
             address = canonical(root)

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mayfly.errors import RunError
 
 FILE = "crawl.lock"
 BEAT = "crawl.beat"
+_TRIES = 5
 
 
 class HomeIsLocked(RunError):
@@ -29,9 +31,7 @@ def locked(home: Path) -> Iterator[None]:
     except OSError as error:
         raise RunError(f"cannot write in {home}: {error.strerror}; give --home a folder you may write to") from None
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _taken(file):
             raise HomeIsLocked(
                 f"{home} is being crawled by {holder(home) or 'another process'}; stop that one first"
             ) from None
@@ -40,6 +40,18 @@ def locked(home: Path) -> Iterator[None]:
         yield
     finally:
         os.close(file)  # which frees it; the file stays, for a new one could be locked by two
+
+
+def _taken(file: int) -> bool:
+    """Take the lock; whoever only looks at it holds it for a moment."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return True
+    return False
 
 
 def beat(home: Path) -> None:
@@ -62,7 +74,7 @@ def holder(home: Path) -> str:
     try:
         with path.open("rb+") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
                 return file.read().decode("utf-8", "replace")
     except OSError:
