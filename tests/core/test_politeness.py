@@ -1,11 +1,12 @@
-"""The gate: one request a site, a rest after its end."""
+"""The gate and the budget: one request a site, a rest after its end; so many a second, and no more."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mayfly.core.politeness import Gate
+from mayfly.core.politeness import Bucket, Gate
 
 
 def test_a_site_is_locked_while_asked_and_rests_from_the_end() -> None:
@@ -50,3 +51,17 @@ def test_no_site_is_free_within_its_delay(requests: list[tuple[int, float]], del
             gate.lock(site)
             gate.release(site, now + 1.0)
             ended[site] = now + 1.0
+
+
+@pytest.mark.parametrize("rate", [1 / 7, 3.0, 36.0, 100.0, 200.0, 999.0])
+def test_whoever_is_told_that_a_token_is_there_gets_it(rate: float) -> None:
+    """Clocks tick in milliseconds, and tenths of tokens do not add up to one."""
+    bucket = Bucket(rate, 40_000.0)
+    bucket.start(40_000.0)
+    taken = 0
+    for tick in range(20_000):
+        now = 40_000.0 + tick / 1000
+        while bucket.next_token(now) <= now:
+            assert bucket.take(now)
+            taken += 1
+    assert taken == pytest.approx(20 * rate, abs=1.1)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mayfly.core.model import FloatArray, PerSecond, Seconds
 
 _SAVED: Seconds = 0.5  # in any minute 60·N + 1 + N/2 requests at most; the promise is 61.2·N + 1
+_WHOLE = 1 - 1e-6  # a token that wants so little is one: else the time it takes would be too short to be told
 
 
 class Gate:
@@ -103,7 +104,7 @@ class Bucket:
     def take(self, now: Seconds) -> bool:
         """A request leaves, if it may."""
         self._fill(now)
-        if self._tokens < 1:
+        if self._tokens < _WHOLE:
             return False
         self._tokens -= 1
         return True
@@ -115,7 +116,7 @@ class Bucket:
     def next_token(self, now: Seconds) -> Seconds:
         """When the next request may leave."""
         self._fill(now)
-        return now + max(0.0, (1 - self._tokens) / self._rate)
+        return now if self._tokens >= _WHOLE else now + (1 - self._tokens) / self._rate
 
     def _fill(self, now: Seconds) -> None:
         self._tokens = min(self._room, self._tokens + max(0.0, now - self._at) * self._rate)
