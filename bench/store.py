@@ -3,7 +3,8 @@
 usage: python bench/store.py [CRAWLS]          (20,000)
 
 Crawls of 60 links of which 2 are new, on 1,000 sources, beside 100,000 addresses that are known. Commits come 50 at a
-time, as from so many fetches under way. The disk is that of the temporary folder.
+time, as from so many fetches under way. Some pages are clicked far more often than others, as people do; beside it the
+worst case, a log in which no two rows can be added up. The disk is that of the temporary folder.
 """
 
 import asyncio
@@ -13,6 +14,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from mayfly.store.records import ClickRow, Crawled, Fetched, Memory, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
@@ -98,11 +101,16 @@ async def main(crawls: int) -> None:
             waiting = await store.waiting()
             some = [fetched(page.page, page.url) for page in waiting[: crawls // 4]]
             (await all_of(store.commit, some)).say("pages", len(some))
-            rows = [ClickRow(waiting[n * 7919 % len(waiting)].url, 2e9 + n % 7200) for n in range(CLICKS)]
-            with Timed() as timed:
-                for low in range(0, CLICKS, 50_000):
-                    await store.add_clicks(2e9, rows[low : low + 50_000])
-            timed.say("rows of a click log", CLICKS)
+            del done, same, some  # or the collector of garbage looks at them again and again
+            urls = [page.url for page in waiting]
+            chance = np.random.default_rng(0)
+            loved = chance.zipf(1.3, CLICKS) % len(urls)
+            for name, which in ("rows of a click log", loved), ("the same, all different", np.arange(CLICKS)):
+                rows = [ClickRow(urls[n % len(urls)], 2e9 + 1200.0 * (n // len(urls))) for n in which.tolist()]
+                with Timed() as timed:
+                    for low in range(0, CLICKS, 50_000):
+                        await store.add_clicks(2e9, rows[low : low + 50_000])
+                timed.say(name, CLICKS)
             with Timed() as timed:
                 number = len([past async for past in store.past(0.0)])
             timed.say("what happened, read", number)

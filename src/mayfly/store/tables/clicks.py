@@ -16,7 +16,7 @@ from mayfly.store.tables import seen
 _Key: TypeAlias = tuple[str, float, str, int]  # url, beginning of the bin, kind, position
 _MOST_ROWS = 500_000  # told at once
 _CHUNK = 50_000
-_INTO_CLICKS = "INSERT INTO clicks (page, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?)"
+_INTO_CLICKS = "INSERT INTO clicks VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INTO_UNKNOWN = "INSERT INTO clicks_unknown (hash, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -47,15 +47,17 @@ def add(database: Database, told: Binned) -> ClicksTaken:
     hash_of = dict(zip(urls, hashes.tolist(), strict=True))
     page_of = {url: page for url, number in hash_of.items() if (page := pages.get(number))}
     known, unknown = [], []
-    width = told.width
+    width, last = told.width, _last(database)
     for (url, bin, kind, position), count in told.counts.items():
         page = page_of.get(url)
         if page is None:
             unknown.append((hash_of[url], bin, width, kind, position, count))
         else:
-            known.append((page, bin, width, kind, position, count))
+            last += 1
+            known.append((last, page, bin, width, kind, position, count))
     database.executemany(_INTO_CLICKS, known)
     database.executemany(_INTO_UNKNOWN, unknown)
+    _save_last(database, last)
     taken = sum(number for url, number in told.rows.items() if url in page_of)
     return ClicksTaken(taken, sum(told.rows.values()) - taken)
 
@@ -69,7 +71,11 @@ def found(database: Database, pages: Mapping[int, PageId]) -> None:
         (asked,),
     ).fetchall()
     if rows:
-        database.executemany(_INTO_CLICKS, [(pages[row[1]], *row[2:]) for row in rows])
+        last = _last(database)
+        database.executemany(
+            _INTO_CLICKS, [(number, pages[row[1]], *row[2:]) for number, row in enumerate(rows, last + 1)]
+        )
+        _save_last(database, last + len(rows))
         database.executemany("DELETE FROM clicks_unknown WHERE id = ?", [(row[0],) for row in rows])
 
 
@@ -107,3 +113,15 @@ def tell(database: Database, at: Seconds, cursor: int) -> None:
 
 def told(database: Database) -> int:
     return int(database.execute("SELECT value FROM meta WHERE name = 'told'").get)
+
+
+def _last(database: Database) -> int:
+    """The last number that was given to a row, whether it is still there or not."""
+    kept, there = database.execute(
+        "SELECT (SELECT value FROM meta WHERE name = 'clicks'), (SELECT max(id) FROM clicks)"
+    ).get
+    return max(kept or 0, there or 0)
+
+
+def _save_last(database: Database, last: int) -> None:
+    database.execute("INSERT OR REPLACE INTO meta VALUES ('clicks', ?)", (last,))
