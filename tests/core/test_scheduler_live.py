@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mayfly.core.events import (
+    ClicksCounted,
     ClockStepped,
     FetchFailed,
     NewPage,
+    PageFetched,
     PageRejected,
     SitePaced,
     SourceCrawled,
@@ -105,6 +107,24 @@ def test_a_step_of_the_clock_makes_nothing_due_and_teaches_nothing(web, by):
         scheduler.next(4000.0 + shift)
     assert stepped.beliefs.link_rate == pytest.approx(plain.beliefs.link_rate, rel=0.05)
     assert stepped.beliefs.link_rate.sum() > 0
+
+
+@pytest.mark.parametrize("pushed", [True, False])
+def test_after_a_step_back_profits_are_none_less_than_nothing(web, pushed):
+    scheduler, by = started(web, "index"), -20 * DAY
+    scheduler.observe(SourceCrawled(0.0, 0))
+    scheduler.observe(SourceCrawled(1000.0, 0, [NewPage(0)]))
+    scheduler.observe(PageFetched(1000.0, 0))
+    if pushed:
+        scheduler.observe(told_of_a_click(2000.0))
+    scheduler.observe(ClockStepped(3000.0 + by, by))
+    scheduler.observe(told_of_a_click(4000.0 + by))
+    scheduler.next(5000.0 + by)
+    assert np.all(scheduler.beliefs.page_profit > 0)
+
+
+def told_of_a_click(at):
+    return ClicksCounted(at, np.array([0]), np.array([at - 1.0]), np.array([1.0]))
 
 
 def test_a_rejected_page_is_taken_back(web):

@@ -72,8 +72,8 @@ class Chores:
         if by:
             now = parts.clock.now()
             log.warning("the clock was set by %+.0f s, or the machine slept: nothing is learned of that time", by)
+            parts.scheduler.observe(events.ClockStepped(now, by))  # before it is asked anything at the new time
             await parts.store.clock_stepped(ClockStep(now, by))
-            parts.scheduler.observe(events.ClockStepped(now, by))
         free = shutil.disk_usage(self._home).free
         least = parts.settings.free_gigabytes * _GIGABYTE
         paused = (

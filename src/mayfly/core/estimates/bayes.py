@@ -90,7 +90,7 @@ class Bayes:
     def counted(self, at: Seconds, clicks: Credited) -> None:
         host = self._links.host
         if self._counted_until is not None:
-            self._advance(at - self._counted_until, host)
+            self._advance(max(at - self._counted_until, 0.0), host)  # less than none, where the clock was set back
         self._counted_until = at
         self._expose_pending(at, host)
         self._by_source.count(clicks.source, clicks.number)
@@ -164,7 +164,7 @@ class Bayes:
         source, place, share, age, at, first = (np.array(column) for column in zip(*self._pending, strict=True))
         self._pending.clear()
         seen_from = np.zeros_like(age) if self._feedback == "all" else age
-        age = age + (until - at)
+        age = age + np.maximum(until - at, 0.0)
         decay = self._decay_of[host[source]]
         left = np.exp(-decay * age)
         seen = np.exp(-decay * seen_from) - left
