@@ -99,9 +99,13 @@ class Chores:
     async def _push_clicks(self) -> None:
         """A push of the click log, as in the lab."""
         store, now = self._parts.store, self._parts.clock.now()
-        clicks, cursor = await store.clicks_since(await store.told())
-        await store.clicks_told(now, cursor)
-        self._parts.scheduler.observe(events.ClicksCounted(now, clicks.page, clicks.at, clicks.number))
+        told, cursor = -1, await store.told()
+        while cursor != told:  # a store gives so many at once
+            told = cursor
+            clicks, cursor = await store.clicks_since(told)
+            await store.clicks_told(now, cursor)
+            if len(clicks.page) or told == cursor:
+                self._parts.scheduler.observe(events.ClicksCounted(now, clicks.page, clicks.at, clicks.number))
 
     async def save_estimates(self) -> None:
         """What is believed and planned, for whoever looks at the home."""

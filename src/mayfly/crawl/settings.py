@@ -46,12 +46,12 @@ class Settings:
     other_hosts: float = _is(0.2, "share of a feed's or sitemap's entries that may lead to other sites")
     # What is kept
     text: bool = _is(True, "keep the main text of pages")
-    warc: bool = _is(False, "keep raw answers as WARC")
+    warc: bool = _is(True, "keep the raw answers of pages as WARC")
     keep_history: Duration = _is(30 * DAY, "how long crawls, links and clicks are kept")
     keep_text: Duration = _is(365 * DAY, "how long texts are kept")
     keep_pages: Duration = _is(730 * DAY, "how long pages are kept")
     keep_warc: Duration = _is(90 * DAY, "how long WARC files are kept")
-    warc_gigabytes: float = _is(50.0, "all WARC files together, at most")
+    warc_gigabytes: float = _is(10.0, "all WARC files together, at most")
     free_gigabytes: float = _is(1.0, "with less free space than this the crawl pauses")
     # Limits
     connections: int = _is(256, "requests under way at once, at most")
