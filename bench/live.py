@@ -40,6 +40,8 @@ def main() -> int:
     parser.add_argument("--budget", type=float, help="fetches per second")
     parser.add_argument("--rate", type=float, default=200.0, help="soak: fetches per second")
     parser.add_argument("--kills", type=int, default=30, help="killed: how often")
+    parser.add_argument("--alive", type=float, default=6.0, help="killed: seconds from a start to a kill, at most")
+    parser.add_argument("--delay", type=float, help="pause between two requests to a site")
     parser.add_argument("--keep", type=Path, help="work in this folder and leave it; else in a temporary one")
     asked = parser.parse_args()
     table = Table(" ".join(["live.py", *sys.argv[1:]]))

@@ -87,18 +87,26 @@ def courtesy(table: Table, visits: list[Visit], delay: float, budget: float, pac
 
 
 def pauses(visits: list[Visit], unsure: frozenset[str] = frozenset()):
-    """(site, seconds from the end of a request to the start of the next, the next)."""
-    ended: dict[str, float] = {}
+    """(site, seconds from the end of a request to the start of the next, whether that was for robots.txt)."""
+    last: dict[str, Visit] = {}
     for visit in visits:
         site = site_of(visit.host)
-        if site in ended and site not in unsure:
-            yield site, visit.at - ended[site], visit
-        ended[site] = max(visit.ended, ended.get(site, 0.0))
+        before = last.get(site)
+        if before is not None and site not in unsure:
+            yield site, visit.at - before.ended, before.path == "/robots.txt"
+        if before is None or visit.ended >= before.ended:
+            last[site] = visit
 
 
-def too_short(visits: list[Visit], delay: float, paced: dict[str, float] | None = None,
-              unsure: frozenset[str] = frozenset()) -> list[tuple[str, float, Visit]]:  # fmt: skip
-    return [row for row in pauses(visits, unsure) if row[1] < (paced or {}).get(row[0], delay) - TOLERANCE]
+def too_short(
+    visits: list[Visit], delay: float, paced: dict[str, float] | None = None, unsure: frozenset[str] = frozenset()
+) -> list[tuple[str, float]]:
+    """A Crawl-delay (`paced`) counts from the first request after the robots.txt that asks for it."""
+    return [
+        (site, pause)
+        for site, pause, after_robots in pauses(visits, unsure)
+        if pause < (delay if after_robots else (paced or {}).get(site, delay)) - TOLERANCE
+    ]
 
 
 def shortest_pause(visits: list[Visit], unsure: frozenset[str] = frozenset()) -> float:
@@ -122,8 +130,8 @@ def most_within(visits: list[Visit], seconds: float) -> int:
 class Pages:
     """Which requests were for which pages and sources of the web's trace."""
 
-    def __init__(self, folder: Path, visits: list[Visit]) -> None:
-        self.trace: Trace = read_trace(folder)
+    def __init__(self, trace: Path | Trace, visits: list[Visit]) -> None:
+        self.trace = read_trace(trace) if isinstance(trace, Path) else trace
         self._number = {_key(url): page for page, url in enumerate(self.trace.page_urls)}
         self._source = {url.removeprefix("http://"): number for number, url in enumerate(self.trace.source_urls)}
         self.fetches: dict[int, list[Visit]] = defaultdict(list)  # answered well, by page

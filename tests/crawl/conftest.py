@@ -59,7 +59,7 @@ class House:
         self.home, self.server = home, server
 
     def settings(self, **other: Any) -> Settings:
-        return replace(QUICK, connect_to=tuple(self.server.connect_to), **other)
+        return replace(QUICK, **{"connect_to": tuple(self.server.connect_to), **other})
 
     @contextlib.asynccontextmanager
     async def opened(self, clock: Clock | None = None, **other: Any) -> AsyncIterator[Crawler]:
