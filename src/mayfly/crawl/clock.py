@@ -22,6 +22,7 @@ class Clock:
     def __init__(self, wall: Callable[[], Seconds] = time.time, steady: Callable[[], Seconds] = time.monotonic) -> None:
         self._wall, self._steady = wall, steady
         self._ahead = wall() - steady()
+        self.steps: Seconds = 0.0  # all of them together
 
     def now(self) -> Seconds:
         """Seconds since the epoch."""
@@ -31,4 +32,7 @@ class Clock:
         """How far the wall clock was set since the last call; 0 if it was not. From now on its time is ours."""
         ahead = self._wall() - self._steady()
         by, self._ahead = ahead - self._ahead, ahead
-        return by if abs(by) >= _A_STEP else 0.0
+        if abs(by) < _A_STEP:
+            return 0.0
+        self.steps += by
+        return by

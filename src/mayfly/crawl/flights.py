@@ -47,10 +47,11 @@ class Flights:
             await self._source_failed(fetch, source, visit.answer, at)
             return
         crawled = self._crawled(source, visit, visit.answer, at)
+        steps = parts.clock.steps
         landed = await parts.store.commit(crawled)
         assert isinstance(landed, LandedCrawl)
         self._note(source, crawled, landed)
-        self._tell(source, crawled, landed)
+        self._tell(source, crawled, landed, at + parts.clock.steps - steps)
         if visit.document is not None:
             await self._follow_up(source, visit.answer, visit.document)
 
@@ -95,11 +96,12 @@ class Flights:
         for page, link in landed.new:
             parts.pages[page] = KnownPage(link.url, link.site, source.number, crawled.at)
 
-    def _tell(self, source: Watched, crawled: Crawled, landed: LandedCrawl) -> None:
+    def _tell(self, source: Watched, crawled: Crawled, landed: LandedCrawl, at: Seconds) -> None:
+        """`at` is when it was crawled, by the clock as it is now: it may have been set since."""
         new = [events.NewPage(page, link.site, link.published, link.rank or None) for page, link in landed.new]
         self._parts.scheduler.observe(
             events.SourceCrawled(
-                crawled.at, source.number, new, landed.known, landed.stayed, landed.gone, crawled.dated,
+                at, source.number, new, landed.known, landed.stayed, landed.gone, crawled.dated,
                 crawled.dated_since,
             )
         )  # fmt: skip
@@ -131,14 +133,16 @@ class Flights:
             return
         retry_at = at + source_retry(source.failures, failed, parts.luck)
         why = retiring.gone(source, failed.reason)
+        steps = parts.clock.steps
         await parts.store.commit(
             FetchFailure("source", source.id, at, failed.reason, failed.detail, failed.status, retry_at)
         )
         if why:
             await parts.store.edit_source(source.id, state="retired", reason=why)
         source.failures, source.failure = source.failures + 1, failed.reason
-        self._failed(failed, at)
-        parts.scheduler.observe(events.FetchFailed(at, fetch, retry_at))
+        moved = parts.clock.steps - steps
+        self._failed(failed, at + moved)
+        parts.scheduler.observe(events.FetchFailed(at + moved, fetch, retry_at + moved))
 
     # Pages
 
@@ -154,20 +158,21 @@ class Flights:
             await self._page_failed(fetch, page, visit.answer, at)
             return
         fetched = fetched_of(fetch.id, page.url, page.found_at, visit, at, await self._archive(visit.answer))
+        steps = parts.clock.steps
         landed = await parts.store.commit(fetched)
         assert isinstance(landed, LandedFetch)
         del parts.pages[fetch.id]
-        self._settled(fetch.id, fetched, landed, page)
+        self._settled(fetch.id, fetched, landed, page, at + parts.clock.steps - steps)
 
-    def _settled(self, number: PageId, fetched: Fetched, landed: LandedFetch, page: KnownPage) -> None:
+    def _settled(self, number: PageId, fetched: Fetched, landed: LandedFetch, page: KnownPage, at: Seconds) -> None:
         parts = self._parts
         if landed.outcome == "fetched":
             parts.tally.pages += 1
             parts.tally.delays.append(max(fetched.at - (fetched.published or page.found_at), 0.0))
-            parts.scheduler.observe(events.PageFetched(fetched.at, number))
+            parts.scheduler.observe(events.PageFetched(at, number))
         else:
             parts.tally.rejected += 1
-            parts.scheduler.observe(events.PageRejected(fetched.at, number))
+            parts.scheduler.observe(events.PageRejected(at, number))
 
     async def _page_failed(self, fetch: Fetch, page: KnownPage, failed: Failed, at: Seconds) -> None:
         parts = self._parts
@@ -176,14 +181,16 @@ class Flights:
             return
         wait = page_retry(page.tries, failed, parts.luck)
         retry_at = None if wait is None else at + wait
+        steps = parts.clock.steps
         await parts.store.commit(
             FetchFailure("page", fetch.id, at, failed.reason, failed.detail, failed.status, retry_at)
         )
         page.tries += 1
+        moved = parts.clock.steps - steps
         if retry_at is None:
             del parts.pages[fetch.id]
-        self._failed(failed, at)
-        parts.scheduler.observe(events.FetchFailed(at, fetch, retry_at))
+        self._failed(failed, at + moved)
+        parts.scheduler.observe(events.FetchFailed(at + moved, fetch, None if retry_at is None else retry_at + moved))
 
     def _failed(self, failed: Failed, at: Seconds) -> None:
         """Count a failure; and leave the whole site alone if it is the site's."""
