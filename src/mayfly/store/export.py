@@ -24,10 +24,10 @@ Format: TypeAlias = Literal["jsonl", "csv", "parquet", "warc", "rss"]
 # `source` is its address: numbers mean nothing outside a home. Times are seconds since 1970.
 COLUMNS = (
     "url", "canonical", "source", "anchor", "rank", "published", "published_from", "found_at", "fetched_at", "delay",
-    "status", "outcome", "reason", "title", "language", "text", "final_url", "host",
+    "status", "outcome", "reason", "title", "language", "text", "final_url", "host", "landed",
 )  # fmt: skip
 _NUMBERS = {"published", "found_at", "fetched_at", "delay"}
-_WHOLE = {"rank", "status"}
+_WHOLE = {"rank", "status", "landed"}
 _BATCH = 500  # pages read or written together; a text has a few kilobytes
 _SUMMARY = 500  # characters of text in RSS
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
