@@ -191,3 +191,15 @@ def test_ctrl_c_finishes_what_is_in_the_air(house, paper):
     house.crawl(until=lambda crawler: not crawler.parts.pages and crawler.parts.tally.crawls)
     assert set(house.pages()) == set(stories)
     assert max(house.visits("paper.test").count(path) for path in stories) == 1
+
+
+def test_it_can_be_stopped_while_it_learns_again(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    before = len(house.visits("paper.test"))
+    crawler = house.crawl(until=lambda crawler: True)
+    assert crawler.parts.tally.crawls == 0 or crawler.learning is None
+    house.crawl(until=lambda crawler: crawler.learning is None and crawler.parts.tally.crawls > 2)
+    assert len(house.visits("paper.test")) > before

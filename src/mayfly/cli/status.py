@@ -71,6 +71,8 @@ class _Status:
 
     def _remark(self) -> str:
         crawler, parts = self._crawler, self._crawler.parts
+        if crawler.learning is not None:
+            return f" · learning again what it knew: {crawler.learning:,} crawls and fetches so far"
         if crawler.chores.paused:
             return f" · paused: {crawler.chores.paused}"
         if not len(parts.sources):

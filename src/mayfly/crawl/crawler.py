@@ -44,6 +44,10 @@ _SHORTEST_ROUND: Seconds = 0.02  # what a source is worth does not change faster
 _BEAT: Seconds = 5.0  # a beat may be that late
 
 
+class _Stopped(Exception):
+    """It was told to stop before it had begun."""
+
+
 class Crawler:
     """One crawl of one home."""
 
@@ -73,6 +77,7 @@ class Crawler:
         self._robots = robots
         self._flights = Flights(self.parts)
         self.chores = Chores(self.parts, Finder(visitor, robots, store, settings), home, self.stir)
+        self.learning: int | None = 0  # things of the past that were learned again so far; None: all
         self.idle = False  # nothing may be fetched just now
         self._flying: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Task[None]] = set()
@@ -87,7 +92,10 @@ class Crawler:
 
     async def run(self, seconds: Seconds | None = None) -> None:
         """Crawl until told to stop, or for so long; nothing is in the air when it ends."""
-        await self.begin()
+        try:
+            await self.begin()
+        except _Stopped:
+            return
         chores = asyncio.ensure_future(self.chores.run())
         chores.add_done_callback(self._chores_ended)
         try:
@@ -112,7 +120,16 @@ class Crawler:
         """Learn again what the store knows."""
         parts = self.parts
         await self._remember()
-        parts.sources, parts.pages = await restore(parts.store, parts.scheduler, parts.settings, parts.clock.now())
+        parts.sources, parts.pages = await restore(
+            parts.store, parts.scheduler, parts.settings, parts.clock.now(), self._told
+        )
+        self.learning = None
+
+    def _told(self) -> None:
+        """One more thing of the past was learned again; there may be millions."""
+        self.learning = (self.learning or 0) + 1
+        if self._stopping:
+            raise _Stopped
 
     async def _remember(self) -> None:
         """What an earlier run leaves: robots.txt of all origins, and sites that it may have asked just now."""

@@ -5,7 +5,7 @@ So there is no second copy of what is believed that could disagree with what is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,14 +19,17 @@ from mayfly.store.store import Store
 from mayfly.urls import host_of
 
 
-async def restore(store: Store, scheduler: Scheduler, settings: Settings, now: Seconds) -> tuple[Sources, Pages]:
-    """Bring a scheduler up to date. Returns the sources and the pages that wait."""
+async def restore(
+    store: Store, scheduler: Scheduler, settings: Settings, now: Seconds, told: Callable[[], None] = lambda: None
+) -> tuple[Sources, Pages]:
+    """Bring a scheduler up to date; `told` is called for each thing that happened. Returns sources and waiting pages."""
     sources = Sources()
     announce(scheduler, sources.take(await store.sources())[0], settings, now)
     async for past in store.past(now - settings.keep_history):
         event = _as_event(past, sources)
         if event is not None:
             scheduler.observe(event)
+        told()
     pages: Pages = {}
     for page in await store.waiting():
         first = sources.of(page.sources[0]) if page.sources else None
