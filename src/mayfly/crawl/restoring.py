@@ -22,7 +22,7 @@ from mayfly.urls import host_of
 async def restore(
     store: Store, scheduler: Scheduler, settings: Settings, now: Seconds, told: Callable[[], None] = lambda: None
 ) -> tuple[Sources, Pages]:
-    """Bring a scheduler up to date; `told` is called for each thing that happened. Returns sources and waiting pages."""
+    """Bring a scheduler up to date, calling `told` for each thing that happened. Returns sources and waiting pages."""
     sources = Sources()
     announce(scheduler, sources.take(await store.sources())[0], settings, now)
     async for past in store.past(now - settings.keep_history):
