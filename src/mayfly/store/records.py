@@ -363,3 +363,5 @@ class Retention:
     pages: Seconds = 730 * 86400.0  # pages themselves
     seen: Seconds = 180 * 86400.0  # addresses no source has shown for so long
     clicks_unknown: Seconds = 7 * 86400.0  # of pages never found
+    batches: Seconds = 7 * 86400.0  # ids of batches of clicks
+    hints: Seconds = 7 * 86400.0

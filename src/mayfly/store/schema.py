@@ -169,7 +169,27 @@ CREATE TABLE minutes (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST,)
+# Batches of clicks that were taken in, and what was answered: one that is sent again counts once.
+_BATCHES = """
+CREATE TABLE batches (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, at REAL NOT NULL,
+    known INTEGER NOT NULL, unknown INTEGER NOT NULL
+);
+"""
+
+# What others say is new (kind: page, source; via: api, indexnow, websub), the feeds whose hubs tell us (state: asked,
+# active, leaving, denied), and how far pages were sent on to a webhook (`meta`, when it first was).
+_HINTS = """
+CREATE TABLE hints (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, url TEXT NOT NULL, kind TEXT NOT NULL, via TEXT NOT NULL
+);
+CREATE TABLE subscriptions (
+    id TEXT PRIMARY KEY, topic TEXT NOT NULL, hub TEXT NOT NULL, secret TEXT NOT NULL, state TEXT NOT NULL,
+    asked_at REAL NOT NULL, until REAL
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

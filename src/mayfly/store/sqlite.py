@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
+from mayfly.store.hints import Hint, HintRow, Subscription
 from mayfly.store.pruning import prune
 from mayfly.store.records import (
     Candidate,
@@ -39,7 +40,7 @@ from mayfly.store.records import (
     WaitingPage,
 )
 from mayfly.store.sqlite_thread import SqliteThread
-from mayfly.store.tables import checks, clicks, crawls, fetches, finding, pages, past, seen, sources
+from mayfly.store.tables import checks, clicks, crawls, fetches, finding, hints, pages, past, seen, sources
 
 _ESTIMATES = 5000  # written at once, so that nobody waits long
 
@@ -177,9 +178,11 @@ class SqliteStore:
 
     # Clicks
 
-    async def add_clicks(self, at: Seconds, rows: Sequence[ClickRow], bin: Seconds = 1200.0) -> ClicksTaken:
+    async def add_clicks(
+        self, at: Seconds, rows: Sequence[ClickRow], bin: Seconds = 1200.0, batch: str = ""
+    ) -> ClicksTaken:
         told = await asyncio.to_thread(clicks.binned, rows, bin)
-        return await self._write(lambda database: clicks.add(database, told))
+        return await self._write(lambda database: clicks.add(database, told, at, batch))
 
     async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
         return await self._read(lambda database: clicks.since(database, cursor))
@@ -189,6 +192,29 @@ class SqliteStore:
 
     async def told(self) -> int:
         return await self._read(clicks.told)
+
+    # What others tell us, and what they are told
+
+    async def add_hints(self, at: Seconds, rows: Sequence[HintRow]) -> None:
+        await self._write(lambda database: hints.add(database, at, rows))
+
+    async def hints_since(self, cursor: int) -> tuple[list[Hint], int]:
+        return await self._read(lambda database: hints.since(database, cursor))
+
+    async def keep_subscription(self, subscription: Subscription) -> None:
+        await self._write(lambda database: hints.keep_subscription(database, subscription))
+
+    async def subscription(self, id: str) -> Subscription | None:
+        return await self._read(lambda database: hints.subscription(database, id))
+
+    async def subscriptions(self) -> list[Subscription]:
+        return await self._read(hints.subscriptions)
+
+    async def sent(self) -> int | None:
+        return await self._read(hints.sent)
+
+    async def note_sent(self, landed: int) -> None:
+        await self._write(lambda database: hints.note_sent(database, landed))
 
     # Robots, settings, care
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
+from mayfly.store.hints import Hint, HintRow, Subscription
 from mayfly.store.records import (
     Candidate,
     ClickRow,
@@ -127,7 +128,11 @@ class Store(Protocol):
 
     # Clicks
 
-    async def add_clicks(self, at: Seconds, rows: Sequence[ClickRow], bin: Seconds = 1200.0) -> ClicksTaken: ...
+    async def add_clicks(
+        self, at: Seconds, rows: Sequence[ClickRow], bin: Seconds = 1200.0, batch: str = ""
+    ) -> ClicksTaken:
+        """Keep rows of a click log, all or none. Those of a named batch count once; again, the answer is the same."""
+
     async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
         """Clicks of fetched pages, at or after their fetch, that came in behind the cursor; and the next cursor."""
 
@@ -136,6 +141,24 @@ class Store(Protocol):
 
     async def told(self) -> int:
         """The cursor up to which the crawler was told."""
+
+    # What others tell us, and what they are told
+
+    async def add_hints(self, at: Seconds, rows: Sequence[HintRow]) -> None:
+        """Keep what others say is new; of very many the latest."""
+
+    async def hints_since(self, cursor: int) -> tuple[list[Hint], int]:
+        """Hints behind the cursor, in order, some thousand at most; and the next cursor."""
+
+    async def keep_subscription(self, subscription: Subscription) -> None:
+        """Keep it, in place of the one with its id."""
+
+    async def subscription(self, id: str) -> Subscription | None: ...
+    async def subscriptions(self) -> list[Subscription]: ...
+    async def sent(self) -> int | None:
+        """The landing up to which pages were sent to the webhook; None: it never ran."""
+
+    async def note_sent(self, landed: int) -> None: ...
 
     # Robots, settings, care
 

@@ -16,6 +16,7 @@ from mayfly.store.tables import seen
 _Key: TypeAlias = tuple[str, float, str, int]  # url, beginning of the bin, kind, position
 _MOST_ROWS = 500_000  # told at once
 _CHUNK = 50_000
+_MOST_BATCHES = 1_000_000  # whose ids are kept
 _INTO_CLICKS = "INSERT INTO clicks VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INTO_UNKNOWN = "INSERT INTO clicks_unknown (hash, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -39,8 +40,21 @@ def binned(rows: Iterable[ClickRow], width: Seconds) -> Binned:
     return Binned(counts, number_of, width)
 
 
-def add(database: Database, told: Binned) -> ClicksTaken:
-    """Keep them: with their page, or by fingerprint until it is found."""
+def add(database: Database, told: Binned, at: Seconds, batch: str) -> ClicksTaken:
+    """Keep them, a named batch only once: the second time what was answered the first time is answered again."""
+    if not batch:
+        return _add(database, told)
+    before = database.execute("SELECT known, unknown FROM batches WHERE id = ?", (batch,)).fetchone()
+    if before is not None:
+        return ClicksTaken(*before)
+    taken = _add(database, told)
+    database.execute("INSERT INTO batches (id, at, known, unknown) VALUES (?, ?, ?, ?)", (batch, at, *taken))
+    database.execute("DELETE FROM batches WHERE number <= ?", (database.last_insert_rowid() - _MOST_BATCHES,))
+    return taken
+
+
+def _add(database: Database, told: Binned) -> ClicksTaken:
+    """With their page, or by fingerprint until it is found."""
     urls = list(told.rows)
     hashes = seen.fingerprints(database, urls)
     pages = seen.pages_of(database, hashes)

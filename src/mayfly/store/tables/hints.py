@@ -1,0 +1,55 @@
+"""What others tell us: pages that are new, sources that have changed; and how far we have told them of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
+
+from mayfly.core.model import Seconds
+from mayfly.store.connection import Database
+from mayfly.store.hints import Hint, HintRow, Subscription
+
+_MOST_HINTS = 100_000  # that wait to be looked at; what is older is worth nothing any more
+_AT_ONCE = 10_000
+
+
+def add(database: Database, at: Seconds, rows: Sequence[HintRow]) -> None:
+    database.executemany(
+        "INSERT INTO hints (at, url, kind, via) VALUES (?, ?, ?, ?)", [(at, row.url, row.kind, row.via) for row in rows]
+    )
+    database.execute("DELETE FROM hints WHERE id <= (SELECT max(id) FROM hints) - ?", (_MOST_HINTS,))
+
+
+def since(database: Database, cursor: int) -> tuple[list[Hint], int]:
+    rows: list[Any] = database.execute(
+        "SELECT id, at, url, kind, via FROM hints WHERE id > ? ORDER BY id LIMIT ?", (cursor, _AT_ONCE)
+    ).fetchall()
+    found = [Hint(*row) for row in rows]
+    return found, found[-1].id if found else cursor
+
+
+def keep_subscription(database: Database, subscription: Subscription) -> None:
+    database.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(subscription))
+
+
+def subscription(database: Database, id: str) -> Subscription | None:
+    row: Any = database.execute("SELECT * FROM subscriptions WHERE id = ?", (id,)).fetchone()
+    return None if row is None else Subscription(*row)
+
+
+def subscriptions(database: Database) -> list[Subscription]:
+    rows: list[Any] = database.execute("SELECT * FROM subscriptions ORDER BY topic, id").fetchall()
+    return [Subscription(*row) for row in rows]
+
+
+def sent(database: Database) -> int | None:
+    row: Any = database.execute("SELECT value FROM meta WHERE name = 'sent'").fetchone()
+    return None if row is None else int(row[0])
+
+
+def note_sent(database: Database, landed: int) -> None:
+    """Never back: two that send at once must not send all again."""
+    database.execute(
+        "INSERT INTO meta VALUES ('sent', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)", (landed,)
+    )
