@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -12,13 +11,11 @@ import typer
 from mayfly.cli import home as homes
 from mayfly.cli import options, words
 from mayfly.cli.layers import resolve
-from mayfly.core.model import HOUR, Seconds
-from mayfly.crawl.health import Finding, disk_low, findings, several
-from mayfly.crawl.lock import holder
+from mayfly.core.model import Seconds
+from mayfly.crawl.checkup import Checkup, look
+from mayfly.crawl.health import Finding, several
 from mayfly.crawl.settings import Settings
 from mayfly.fetch.loop import run
-
-_FAILED = 1000  # pages of late that are looked at
 
 
 def health(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> None:
@@ -42,16 +39,9 @@ def health(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> N
     raise typer.Exit(1 if wrong else 0)
 
 
-async def _look(home: Path, settings: Settings, now: Seconds) -> tuple[list[Finding], int]:
-    budget = homes.last_run(home).get("budget", settings.budget)
+async def _look(home: Path, settings: Settings, now: Seconds) -> Checkup:
     async with homes.store_of(home) as store:
-        sources = await store.sources()
-        minutes = await store.minutes(now - HOUR)
-        failed = await store.newest(_FAILED, outcome="failed")
-        found = findings(sources, await store.hosts(), minutes, now, budget, holder(home), failed)
-    free = shutil.disk_usage(home).free / 1e9
-    active = sum(1 for source in sources if source.state == "active")
-    return [*disk_low(free, settings.free_gigabytes, str(home)), *found], active
+        return await look(store, home, settings, now)
 
 
 def _print(finding: Finding, now: Seconds) -> None:

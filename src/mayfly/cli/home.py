@@ -18,13 +18,14 @@ import typer
 from mayfly.cli import words
 from mayfly.cli.layers import FILE, SETTINGS, Origin, Setting, read_file, resolve, shown
 from mayfly.cli.network import user_agent
+from mayfly.crawl.checkup import LAST_RUN as LAST_RUN
+from mayfly.crawl.checkup import last_run as last_run
 from mayfly.crawl.settings import Settings
 from mayfly.errors import RunError, UsageError
 from mayfly.store.sqlite import SqliteStore
 
 DEFAULT = Path("mayfly-home")
 DATABASE = "mayfly.db"
-LAST_RUN = "last-run.json"
 Home = Annotated[
     Path, typer.Option("--home", envvar="MAYFLY_HOME", help="Folder of the crawl: settings, database, raw answers.")
 ]
@@ -174,15 +175,6 @@ def note_run(home: Path, settings: Settings) -> None:
         "record_every": settings.record_every,
     }
     _write(home / LAST_RUN, json.dumps(told) + "\n", over=True)
-
-
-def last_run(home: Path) -> dict[str, Any]:
-    """How the last crawl was run; empty if that is not known."""
-    try:
-        told = json.loads((home / LAST_RUN).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def template() -> str:

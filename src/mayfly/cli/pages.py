@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -14,6 +13,7 @@ import typer
 from mayfly.cli import home as homes
 from mayfly.cli import sources, words
 from mayfly.core.model import Seconds, SourceId
+from mayfly.crawl.telling import outcome_of, page_told
 from mayfly.errors import UsageError
 from mayfly.fetch.loop import run
 from mayfly.store.records import Page
@@ -90,7 +90,7 @@ async def _list(
         only = await chosen(store, host, source, outcome)
         if as_json:
             async for page in _for_programs(store, only, after or 0, limit, search):
-                typer.echo(words.dumps(as_told(page)))
+                typer.echo(words.dumps(page_told(page)))
             return
         found = await _for_people(store, only, after, limit or _SHOWN, search)
         if found:
@@ -142,11 +142,6 @@ async def _searched(store: Store, only: Only, search: str, limit: int) -> list[P
     return [page for page in found if only.takes(page)][:limit]
 
 
-def as_told(page: Page) -> dict[str, Any]:
-    """For programs: all that is kept of a page."""
-    return asdict(page)
-
-
 def _print(found: Sequence[Page], now: Seconds) -> None:
     words.print_table(
         ("landed", "settled", "delay", "outcome", "title", "page"),
@@ -162,11 +157,6 @@ def _print(found: Sequence[Page], now: Seconds) -> None:
             for page in found
         ],
     )
-
-
-def outcome_of(page: Page) -> str:
-    """What it turned out to be, with the reason where there is one."""
-    return f"{page.outcome} ({page.reason})" if page.reason else page.outcome
 
 
 async def _none(store: Store, only: Only, search: str | None) -> str:

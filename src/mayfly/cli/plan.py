@@ -11,13 +11,13 @@ import numpy as np
 import typer
 
 from mayfly.cli import words
-from mayfly.core.intervals import Plan, exact_plan, paper_plan, refusal_free_budget
-from mayfly.core.model import Beliefs, PerSecond
+from mayfly.core import buying
+from mayfly.core.intervals import exact_plan, paper_plan, refusal_free_budget
+from mayfly.core.model import PerSecond
 from mayfly.errors import UsageError
 from mayfly.lab.trace import read_trace
 from mayfly.lab.truth import true_beliefs
 
-_SHARES = (0.9, 0.95, 0.99)
 _CURVE = np.geomspace(0.05, 20.0, 25)  # budgets of the curve, as multiples of the page rate
 
 
@@ -38,18 +38,18 @@ def plan(
     trace = read_trace(folder)
     spent = words.budget(budget, trace)
     beliefs = true_beliefs(trace, trace.interest(value))
-    bound = float(np.sum(beliefs.link_rate * beliefs.page_profit))
+    bound = buying.bound_of(beliefs)
     if bound <= 0:
         raise UsageError(f"{folder}: no page of this trace has any {value}, so there is nothing to plan for")
     facts: dict[str, Any] = {
         "trace": trace.name,
         "budget": spent,
         "upper_bound": bound,
-        "exact": _facts(exact_plan(beliefs, spent), bound, beliefs),
-        "paper": _facts(paper_plan(beliefs, spent), bound, beliefs),
-        "smallest_budget": {f"{share:.0%}": _budget_for(beliefs, share, bound) for share in _SHARES},
+        "exact": buying.facts(exact_plan(beliefs, spent), bound),
+        "paper": buying.facts(paper_plan(beliefs, spent), bound),
+        "smallest_budget": {f"{share:.0%}": buying.budget_for(beliefs, share, bound) for share in buying.SHARES},
         "no_source_refused": refusal_free_budget(beliefs),
-        "curve": [_point(beliefs, float(multiple) * trace.page_rate, bound) for multiple in _CURVE],
+        "curve": [buying.point(beliefs, float(multiple) * trace.page_rate, bound) for multiple in _CURVE],
     }
     if figure is not None:
         from mayfly.lab.plots import draw_plan
@@ -61,41 +61,6 @@ def plan(
         typer.echo(json.dumps(facts))
     else:
         _print(facts, trace.page_rate)
-
-
-def _facts(plan: Plan, bound: float, beliefs: Beliefs) -> dict[str, Any]:
-    inside = plan.taken > 0
-    active = plan.interval[inside]
-    return {
-        "price": plan.price if np.isfinite(plan.price) else None,
-        "quality": plan.quality,
-        "share": plan.quality / bound,
-        "recrawls": plan.recrawls,
-        "pages": plan.pages,
-        "sources_in": int(inside.sum()),
-        "sources_out": int((~inside).sum()),
-        "shortest_interval": float(active.min()) if len(active) else None,
-        "median_interval": float(np.median(active)) if len(active) else None,
-    }
-
-
-def _point(beliefs: Beliefs, budget: PerSecond, bound: float) -> dict[str, float]:
-    best = exact_plan(beliefs, budget)
-    return {"budget": budget, "share": best.quality / bound, "price": best.price}
-
-
-def _budget_for(beliefs: Beliefs, share: float, bound: float) -> PerSecond:
-    """The smallest budget whose exact plan reaches a share of the bound: quality never falls as the budget grows."""
-    low, high = 0.0, float(beliefs.link_rate.sum())
-    while exact_plan(beliefs, high).quality < share * bound:
-        low, high = high, 2 * high
-    for _ in range(40):
-        middle = (low + high) / 2
-        if exact_plan(beliefs, middle).quality < share * bound:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _print(facts: dict[str, Any], page_rate: PerSecond) -> None:

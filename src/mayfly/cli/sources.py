@@ -5,29 +5,25 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
-from urllib.parse import urlsplit
 
 import typer
 
 from mayfly.cli import home as homes
 from mayfly.cli import words
 from mayfly.core.model import DAY, Seconds
+from mayfly.crawl.telling import address, kind_of, known_worth, nearest, source_told
 from mayfly.errors import UsageError
 from mayfly.fetch.loop import run
-from mayfly.store.records import Estimate, NewSource, Source, SourceKind, SourceState
+from mayfly.store.records import NewSource, Source, SourceState
 from mayfly.store.store import Store
-from mayfly.urls import canonical, host_of
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
-UNSEEN = 1e9  # worth of a crawl of what was never looked at
 _NOTHING = "–"
 _SHOWN = 50
-_FEED_ENDS = (".rss", ".atom", ".rdf", "/feed", "/rss", "/atom", "/feed.xml", "/rss.xml", "/atom.xml", "/index.xml")
 
 Key: TypeAlias = Callable[[Source], float | str | None]
 # How to sort: the key, and whether the largest goes first.
@@ -107,16 +103,11 @@ def sources(
     chosen = _sorted(chosen, sort or "worth", reverse)
     if as_json:
         for source in chosen[:limit]:
-            typer.echo(words.dumps(as_told(source)))
+            typer.echo(words.dumps(source_told(source)))
     elif chosen:
         _print(chosen, limit or _SHOWN, time.time())
     else:
         words.say(_none(found, host, state))
-
-
-def known_worth(estimate: Estimate) -> float | None:
-    """What a crawl is worth; None: it was never looked at, so it goes before all others."""
-    return estimate.worth if estimate.worth < UNSEEN else None
 
 
 async def _all(home: Path) -> list[Source]:
@@ -132,14 +123,6 @@ def _sorted(found: Sequence[Source], by: str, reverse: bool) -> list[Source]:
     known = [source for source in found if key(source) is not None]
     unknown = [source for source in found if key(source) is None]  # last, whichever way
     return sorted(known, key=key, reverse=largest_first != reverse) + unknown  # type: ignore[arg-type]
-
-
-def as_told(source: Source) -> dict[str, Any]:
-    """For programs: all that is kept of it, and the estimates beside it."""
-    told = asdict(source)
-    del told["memory"], told["estimate"]
-    names = ("link_rate", "page_profit", "profit_decay", "interval", "worth", "next_due", "note")
-    return told | {name: getattr(source.estimate, name, None) for name in names}
 
 
 def _is_of(source: Source, host: str | None) -> bool:
@@ -214,20 +197,6 @@ def _added(one: NewSource, before: Source | None) -> str:
     return (
         f"{one.url}: was there already, {before.state} ({before.reason or 'no reason given'}); mayfly sources restore"
     )
-
-
-def kind_of(url: str) -> SourceKind:
-    """What an address looks like.
-
-    >>> kind_of("https://example.com/"), kind_of("https://example.com/a/feed.xml"), kind_of("https://example.com/a/")
-    ('front', 'feed', 'category')
-    """
-    path = urlsplit(url).path.lower().rstrip("/")
-    if not path:
-        return "front"
-    if "sitemap" in path:
-        return "sitemap"
-    return "feed" if path.endswith(_FEED_ENDS) else "category"
 
 
 @app.command()
@@ -332,22 +301,6 @@ async def known(store: Store, given: str) -> Source:
         hint = f"the nearest is {near}" if near else "there are none yet: mayfly find HOST…, or mayfly sources add URL"
         raise UsageError(f"there is no source {url}; {hint}")
     return source
-
-
-def nearest(url: str, known: Sequence[str]) -> str | None:
-    """The known address most like this one: of its host, or of the host most like it."""
-    hosts = list(dict.fromkeys(host_of(one) for one in known))
-    host = difflib.get_close_matches(host_of(url), hosts, n=1, cutoff=0.0)
-    near = [one for one in known if host_of(one) in host]
-    return next(iter(difflib.get_close_matches(url, near, n=1, cutoff=0.0)), None)
-
-
-def address(given: str) -> str:
-    """The one spelling of an address people typed; https where they did not say."""
-    url = canonical(given if "://" in given else f"https://{given}")
-    if url is None:
-        raise UsageError(f"'{given}' is no web address; write it as https://example.com/news/")
-    return url
 
 
 def _home(context: typer.Context, home: Path | None) -> Path:
