@@ -13,7 +13,8 @@ MAY_IMPORT = {
     "store": {"store", "core", "urls", "errors"},
     "crawl": {"crawl", "fetch", "store", "core", "urls", "errors"},
     "testing": {"testing", "lab", "core", "urls", "errors"},
-    "cli": {"cli", "crawl", "lab", "fetch", "store", "testing", "core", "urls", "errors"},
+    "serve": {"serve", "crawl", "fetch", "store", "core", "urls", "errors"},
+    "cli": {"cli", "serve", "crawl", "lab", "fetch", "store", "testing", "core", "urls", "errors"},
     "urls": {"errors"},
     "errors": set(),
 }

@@ -24,6 +24,7 @@ from mayfly.cli import (
     pages,
     plan,
     record,
+    serve,
     sources,
     why,
     words,
@@ -55,6 +56,7 @@ for command in (
     health.health,
     doctor.doctor,
     clicks.clicks,
+    serve.serve,
 ):
     app.command(help=command.__doc__)(command)
 

@@ -10,7 +10,7 @@ import typer
 
 from mayfly.cli import home as homes
 from mayfly.cli import options, words
-from mayfly.cli.layers import SETTINGS, named, resolve, shown
+from mayfly.cli.layers import SETTINGS, Setting, Value, named, resolve, shown
 
 
 @homes.takes_settings()
@@ -23,7 +23,7 @@ def config(
 ) -> None:
     """Show every setting in force, its value and where it comes from: the file, the environment, a flag or the default.
 
-    Flags are those of `mayfly crawl`, to see what they would change.
+    Flags are those of `mayfly crawl` and `mayfly serve`, to see what they would change. Secrets are not shown.
 
     Example: mayfly config host-delay
     """
@@ -31,10 +31,10 @@ def config(
     rows = {one.name: (one, getattr(settings, one.field), origins[one.name]) for one in SETTINGS.values()}
     if name is not None:
         setting, value, _ = rows[named(name, "config").name]
-        words.say(json.dumps(value) if as_json else shown(setting, value))
+        words.say(json.dumps(_told(setting, value)) if as_json else shown(setting, value))
     elif as_json:
         told = {
-            key: {"value": value, "shown": shown(setting, value), "from": origin, "help": setting.help}
+            key: {"value": _told(setting, value), "shown": shown(setting, value), "from": origin, "help": setting.help}
             for key, (setting, value, origin) in rows.items()
         }
         typer.echo(json.dumps(told))
@@ -46,3 +46,7 @@ def config(
                 for key, (setting, value, origin) in rows.items()
             ],
         )
+
+
+def _told(setting: Setting, value: Value) -> Value:
+    return shown(setting, value) if setting.secret else value

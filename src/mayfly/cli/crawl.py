@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mayfly.cli import words
-from mayfly.cli.home import DATABASE, DEFAULT, Home, note_run, ready, takes_settings
+from mayfly.cli.home import API, DATABASE, DEFAULT, Home, all_but, note_run, ready, takes_settings
 from mayfly.cli.network import AGENT, fetcher
 from mayfly.crawl.settings import Settings
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WARC = "warc"
 
 
-@takes_settings()
+@takes_settings(*all_but(API))
 def crawl(
     flags: dict[str, Any],
     home: Home = DEFAULT,

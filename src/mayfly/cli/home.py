@@ -30,6 +30,7 @@ Home = Annotated[
     Path, typer.Option("--home", envvar="MAYFLY_HOME", help="Folder of the crawl: settings, database, raw answers.")
 ]
 
+API = "The HTTP API"
 GROUPS = {  # the headings of `crawl.settings`, by the setting that follows
     "contact": "Who we are",
     "budget": "How much",
@@ -38,9 +39,20 @@ GROUPS = {  # the headings of `crawl.settings`, by the setting that follows
     "text": "What is kept",
     "connections": "Limits",
     "allow-private-addresses": "The network",
+    "bind": API,
 }
 _CONTACT_LINE = re.compile(r"^#?[ \t]*contact[ \t]*=.*$", re.MULTILINE)
 _METAVARS = {"Duration": "DURATION", "int": "NUMBER", "float": "NUMBER", "PerSecond": "NUMBER", "str": "TEXT"}
+
+
+def all_but(group: str) -> list[str]:
+    """Names of the settings that are in other groups than this one."""
+    names, heading = [], ""
+    for name in SETTINGS:
+        heading = GROUPS.get(name, heading)
+        if heading != group:
+            names.append(name)
+    return names
 
 
 def takes_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -51,6 +51,7 @@ _RANGES: dict[str, tuple[float | None, float]] = {
     "readers": (1, math.inf),
     "fetch_seconds": (None, math.inf),
     "body_megabytes": (None, math.inf),
+    "clicks_per_second": (None, math.inf),
 }
 
 
@@ -62,6 +63,7 @@ class Setting:
     kind: str  # as declared there: Duration, PerSecond, float, int, bool, str, tuple[str, ...]
     default: Any
     help: str
+    secret: bool = False  # never shown
 
     @property
     def name(self) -> str:
@@ -75,7 +77,7 @@ class Setting:
 
 
 SETTINGS: dict[str, Setting] = {
-    one.name.rstrip("_").replace("_", "-"): Setting(one.name, str(one.type), one.default, str(one.metadata["help"]))
+    one.name.rstrip("_").replace("_", "-"): Setting(one.name, str(one.type), one.default, **one.metadata)
     for one in fields(Settings)
 }
 
@@ -94,7 +96,9 @@ def resolve(home: Path, flags: Mapping[str, object]) -> tuple[Settings, dict[str
 
 
 def shown(setting: Setting, value: Value) -> str:
-    """A value as people write it."""
+    """A value as people write it; of a secret, that there is one."""
+    if setting.secret and value:
+        return "…"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -222,6 +226,12 @@ def _checked(setting: Setting, value: Value, where: str) -> Value:
             raise UsageError(f"{where}: there is no estimator '{value}'; there are {', '.join(ESTIMATORS)}")
         case "contact", str():
             user_agent(value, where)
+        case "token" | "webhook-secret", str() if value and not _is_secret(value):
+            raise UsageError(f"{where} must have 16 letters or more, plain ASCII without blanks")
+        case "webhook-url" | "public-url", str() if value and not value.startswith(("http://", "https://")):
+            raise UsageError(f"{where} must be an address such as https://example.com/new-pages, not '{value}'")
+        case "bind", str():
+            host_and_port(value, where)
         case "allow-private-addresses", tuple():
             for block in value:
                 _check_network(block, where)
@@ -234,6 +244,24 @@ def _checked(setting: Setting, value: Value, where: str) -> Value:
             if not inside:
                 raise UsageError(f"{where} must be {_wanted(setting)}, not {value}")
     return value
+
+
+def host_and_port(text: str, where: str = "bind") -> tuple[str, int]:
+    """Where to listen.
+
+    >>> host_and_port("127.0.0.1:8642"), host_and_port("[::1]:0")
+    (('127.0.0.1', 8642), ('::1', 0))
+    """
+    host, _, port = text.rpartition(":")
+    bare = host.startswith("[") == (":" in host) == host.endswith("]")
+    if not host or not bare or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"{where} must be HOST:PORT such as 127.0.0.1:8642 or [::1]:8642, not '{text}'")
+    return host.strip("[]"), int(port)
+
+
+def _is_secret(text: str) -> bool:
+    """Whether it can stand in a header and is too long to be tried out."""
+    return len(text) >= 16 and text.isascii() and text.isprintable() and " " not in text
 
 
 def _check_network(block: str, where: str) -> None:

@@ -10,9 +10,9 @@ from mayfly.core.model import DAY, HOUR, MINUTE, PerSecond, Seconds
 Duration: TypeAlias = Seconds  # written as 90, 90s, 10m, 2h, 3d; told from plain numbers by this name
 
 
-def _is(default: Any, what: str) -> Any:
-    """A setting, with what `mayfly config` and `mayfly.toml` say of it."""
-    return field(default=default, metadata={"help": what})
+def _is(default: Any, what: str, secret: bool = False) -> Any:
+    """A setting, with what `mayfly config` and `mayfly.toml` say of it; a secret is not shown."""
+    return field(default=default, metadata={"help": what, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +61,11 @@ class Settings:
     # The network
     allow_private_addresses: tuple[str, ...] = _is((), "private networks that may be connected to: 127.0.0.0/8")
     connect_to: tuple[str, ...] = _is((), "HOST:PORT:HOST:PORT as in curl: connect to the second instead")
+    # The HTTP API
+    bind: str = _is("127.0.0.1:8642", "where mayfly serve listens; any other machine can reach it only with a token")
+    token: str = _is("", "what whoever uses the API must know: Authorization: Bearer …", secret=True)
+    public_url: str = _is("", "the address others reach the API by, if it is not the one it listens at")
+    clicks_per_second: float = _is(1000.0, "rows of clicks the API takes in on average, at most")
+    indexnow_keys: tuple[str, ...] = _is((), "keys with which sites may ping /api/indexnow", secret=True)
+    webhook_url: str = _is("", "where pages are sent to as they land")
+    webhook_secret: str = _is("", "with which what is sent there is signed", secret=True)

@@ -1,0 +1,70 @@
+"""Why, and what a budget would buy: the same that `mayfly why` and `mayfly plan` say."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+
+from mayfly.core import buying
+from mayfly.core.intervals import exact_plan, refusal_free_budget
+from mayfly.core.model import PerSecond, beliefs
+from mayfly.crawl.checkup import budget_of
+from mayfly.crawl.telling import address
+from mayfly.crawl.why import explain
+from mayfly.errors import UsageError
+from mayfly.serve.models import PlanAnswer, WhyAnswer
+from mayfly.serve.parts import Refused, With, problems
+from mayfly.store.records import Source
+
+router = APIRouter(tags=["insight"])
+
+_CURVE = np.geomspace(0.1, 10.0, 9)  # budgets of the curve, as multiples of the one that is asked for
+_Budget = Annotated[float | None, Query(gt=0, le=1e6, allow_inf_nan=False, description="Fetches per second.")]
+
+
+@router.get("/api/why", response_model=WhyAnswer, responses=problems())
+async def why(url: Annotated[str, Query(max_length=4000)], serving: With) -> WhyAnswer:
+    """Why a source is crawled when it is, what became of a page, or why an address is not fetched."""
+    try:
+        asked = address(url)
+    except UsageError:
+        raise Refused(422, "url must be a web address such as https://example.com/news/") from None
+    told = await explain(serving.reader, asked, serving.settings, serving.agent, serving.clock())
+    return WhyAnswer(**told.facts, says=told.says)
+
+
+@router.get("/api/plan", response_model=PlanAnswer, responses=problems())
+async def plan(serving: With, budget: _Budget = None) -> PlanAnswer:
+    """What a budget would buy by what is believed of the sources now. Without one: that of the last crawl."""
+    found = await serving.reader.sources()
+    asked = budget if budget is not None else budget_of(serving.home, serving.settings)
+    return PlanAnswer(**await asyncio.to_thread(_plan, found, asked))
+
+
+def _plan(sources: Sequence[Source], budget: PerSecond) -> dict[str, Any]:
+    columns = [
+        (one.estimate.link_rate, one.estimate.page_profit, one.estimate.profit_decay)
+        for one in sources
+        if one.estimate is not None and one.state == "active" and one.estimate.profit_decay > 0
+    ]
+    rate, profit, decay = np.array(columns, float).reshape(-1, 3).T.copy()
+    believed = beliefs(rate, profit, decay)
+    bound = buying.bound_of(believed)
+    told = {"budget": budget, "upper_bound": bound, "sources": len(columns)}
+    if bound <= 0:  # nothing is believed of any source yet, so there is nothing to plan for
+        return told | {"exact": {}, "smallest_budget": {}, "no_source_refused": 0.0, "curve": []}
+    return told | {
+        "exact": buying.facts(exact_plan(believed, budget), bound),
+        "smallest_budget": {f"{share:.0%}": buying.budget_for(believed, share, bound) for share in buying.SHARES},
+        "no_source_refused": refusal_free_budget(believed),
+        "curve": [_finite(buying.point(believed, float(multiple) * budget, bound)) for multiple in _CURVE],
+    }
+
+
+def _finite(point: dict[str, float]) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in point.items()}
