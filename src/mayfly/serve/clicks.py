@@ -38,7 +38,7 @@ _BODY = {
     "description": f"Rows; one that is wrong is left out and told in `bad`. Up to {MOST_BYTES:,} bytes.",
     "content": {
         "application/json": {"schema": {"type": "array", "items": {"anyOf": [_ROW, {}]}, "example": _EXAMPLE}},
-        "application/x-ndjson": {"schema": {"type": "string", "description": "A JSON object a line."}},
+        "application/x-ndjson": {"schema": {"description": "A row a line; what is none is told in `bad`."}},
     },
 }
 _Batch = Annotated[str | None, Query(pattern=r"^[!-~]{1,200}$", description="The same, where headers cannot be set.")]

@@ -24,7 +24,7 @@ from mayfly.store.records import Source
 router = APIRouter(tags=["insight"])
 
 _CURVE = np.geomspace(0.1, 10.0, 9)  # budgets of the curve, as multiples of the one that is asked for
-_Budget = Annotated[float | None, Query(gt=0, le=1e6, allow_inf_nan=False, description="Fetches per second.")]
+_Budget = Annotated[float | None, Query(ge=1e-6, le=1e6, allow_inf_nan=False, description="Fetches per second.")]
 
 
 @router.get("/api/why", response_model=WhyAnswer, responses=problems())

@@ -57,7 +57,7 @@ async def pages(
 @router.get(
     "/api/pages/stream",
     response_class=StreamingResponse,
-    responses={**problems(), 200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={**problems(plain=True), 200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
 async def stream(
     serving: With,

@@ -15,6 +15,7 @@ from fastapi import Depends, Request
 from mayfly.core.model import Seconds
 from mayfly.crawl.settings import Settings
 from mayfly.serve.allowance import Allowance
+from mayfly.serve.models import Problem
 from mayfly.store.store import Store
 
 HINTS_PER_SECOND = 100.0
@@ -68,22 +69,26 @@ def serving(request: Request) -> Serving:
 With = Annotated[Serving, Depends(serving)]
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problems(*statuses: int, plain: bool = False) -> dict[int | str, dict[str, Any]]:
     """How a route may refuse, for the OpenAPI document: all may for want of a token, of a matching origin, or of a
-    right value.
+    right value. `plain`: though the route answers with plain text, this is JSON.
     """
-    from mayfly.serve.models import Problem
-
+    said: dict[str, Any] = {"content": {"application/json": {"schema": _REFERENCE}}} if plain else {"model": Problem}
     return {
-        status: {"model": Problem, "description": _MEANING[status]}
-        for status in sorted({401, 403, 413, 422, 500, 503, *statuses})
+        status: {**said, "description": _MEANING[status]}
+        for status in sorted({400, 401, 403, 408, 413, 422, 500, 503, *statuses})
     }
 
 
+_REFERENCE = {"$ref": "#/components/schemas/Problem"}
+
+
 _MEANING = {
+    400: "The body is no text, or did not come to its end.",
     401: "The token is missing or wrong.",
     403: "From another site, to a name that is not ours, or with a key that is not known.",
     404: "There is no such thing.",
+    408: "The body came too slowly.",
     413: "The body is too large.",
     415: "The body is of a kind that is not read here.",
     422: "A value is wrong; the sentence says which.",

@@ -53,7 +53,7 @@ async def crawl(serving: With, response: Response) -> HealthAnswer:
     )
 
 
-@router.get("/metrics", response_class=PlainTextResponse, responses=problems())
+@router.get("/metrics", response_class=PlainTextResponse, responses=problems(plain=True))
 async def metrics(serving: With) -> Response:
     """For Prometheus."""
     found = [*_counted(serving), *await _gauges(serving)]

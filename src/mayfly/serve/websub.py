@@ -35,7 +35,7 @@ _SIGNED = {
 @router.get(
     "/api/websub/{id}",
     response_class=PlainTextResponse,
-    responses=problems(404),
+    responses=problems(404, plain=True),
 )
 async def verify(
     id: _Id,
