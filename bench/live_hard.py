@@ -127,11 +127,13 @@ def pages_shown(pages: Pages, kills: list[float], until: float) -> list[int]:
 
 def sound(table: Table, home: Home, folder: Path) -> None:
     """No database error, in the log or by the doctor."""
-    log = (folder / "crawl.log").read_text() if (folder / "crawl.log").exists() else ""
-    bad = [line for line in log.splitlines() if "Traceback" in line or "Error" in line or "locked" in line]
-    for line in bad[:3]:
-        table.say("  log", line[:100])
-    table.most("errors in the crawl's log", len(bad), 0)
+    log = folder / "crawl.log"
+    if log.exists():  # else the trial saw for itself how the crawl ended
+        lines = log.read_text().splitlines()
+        bad = [line for line in lines if "Traceback" in line or "Error" in line or "locked" in line]
+        for line in bad[:3]:
+            table.say("  log", line[:100])
+        table.most("errors in the crawl's log", len(bad), 0)
     complaints = json.loads(home.run("doctor", "--json").stdout)["complaints"]
     open_files = [one for one in complaints if one["where"].endswith(".warc.gz.open")]
     for one in complaints[:3]:

@@ -132,7 +132,7 @@ def soak(folder: Path, asked: argparse.Namespace, table: Table) -> None:
     visits = read_journal(web.journal, began)
     table.least("requests a second", len(visits) / seconds, 0.98 * rate)
     warm = [one for one in samples if one[0] >= min(WARM_UP, seconds / 3)]
-    table.most("memory at the end against that after five minutes, MB", warm[-1][1] - warm[0][1], 0.1 * warm[0][1])
+    table.most(f"memory at the end against that at {warm[0][0]:.0f} s, MB", warm[-1][1] - warm[0][1], 0.1 * warm[0][1])
     lags = np.concatenate([one[2] for one in warm])
     table.most("event-loop lag, 99 of 100 under, ms", 1000 * float(np.quantile(lags, 0.99)), 100.0)
     table.say("  the longest, ms", 1000 * float(lags.max()))
