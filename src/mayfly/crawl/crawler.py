@@ -185,7 +185,8 @@ class Crawler:
             await self._sleep(_NAP)
             return
         ready = self._bucket.next_token(now)
-        if ready > now:
+        if ready > now or self.parts.door.owed:  # those in the air go first
+            ready = max(ready, now + 0.001)
             await asyncio.sleep(min(ready - now, _NAP))
             return
         wall = self.parts.clock.now()
