@@ -75,6 +75,15 @@ def test_hosts_added_while_it_runs_are_searched(house, paper):
     run(house, script, seconds=25.0)
 
 
+def test_a_host_that_failed_is_looked_at_again_before_a_day_is_over(house, paper, monkeypatch):
+    assert house.find("paper.test")[0].failure
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    monkeypatch.setattr("mayfly.crawl.chores._SEARCH_AGAIN", 0.1)
+    crawler = house.crawl(15.0, until=lambda crawler: len(crawler.parts.sources) == 2)
+    assert len(crawler.parts.sources) == 2
+
+
 def test_clicks_handed_in_beside_it_raise_what_a_source_is_worth(found, paper):
     stories = [f"/the-loved-story-number-{number}-of-today" for number in range(4)]
     dull = [f"/the-dull-story-number-{number}-of-today" for number in range(4)]

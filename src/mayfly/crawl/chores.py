@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from mayfly.core import events
-from mayfly.core.model import DAY, MINUTE, Seconds
+from mayfly.core.model import DAY, HOUR, MINUTE, Seconds
 from mayfly.core.outlook import Outlook
 from mayfly.crawl import retiring
 from mayfly.crawl.finder import Finder, Found
@@ -26,6 +26,7 @@ _LOOK_AT_EDITS: Seconds = 2.0
 _SAVE_ESTIMATES: Seconds = 10.0  # at most so often
 _SEARCHES = 8  # hosts at once
 _LOOK_FOR_HOSTS: Seconds = 5.0
+_SEARCH_AGAIN: Seconds = HOUR  # where it failed
 log = logging.getLogger("mayfly")
 
 
@@ -182,7 +183,8 @@ class Chores:
         due = [
             host.host
             for host in await parts.store.hosts()
-            if host.found_at is None or host.found_at < now - parts.settings.find_every
+            if host.found_at is None
+            or host.found_at < now - min(parts.settings.find_every, _SEARCH_AGAIN if host.failure else np.inf)
         ]
         await self.search(due)
 

@@ -16,7 +16,7 @@ from mayfly.fetch.readers import Readers
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.validators import UNKNOWN, Validators
 from mayfly.store.records import Fetched, Outcome
-from mayfly.urls import canonical, host_of
+from mayfly.urls import canonical, host_of, site_of
 
 _FEED_ACCEPT = (
     "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,text/xml;q=0.9,*/*;q=0.8"
@@ -42,6 +42,10 @@ class Visitor:
 
     def __init__(self, fetcher: Fetcher, readers: Readers, door: Doorman) -> None:
         self._fetcher, self._readers, self._door = fetcher, readers, door
+
+    def rest(self, failed: Failed) -> None:
+        """Leave a site alone as long as its failure asks for."""
+        self._door.rest(site_of(failed.url), site_rest(failed) or 0.0)
 
     async def visit(
         self,
