@@ -29,6 +29,8 @@ class Watched:
     active: bool
     pinned: Seconds | None
     demoted: bool
+    moved_to: str = ""  # where its last crawls were led,
+    moved_since: Seconds = 0.0  # and since when
 
 
 @dataclass(slots=True)
