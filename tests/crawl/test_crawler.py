@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from mayfly.store.records import NewSource
 from mayfly.testing.messages import Reply
 
 OLD = '<meta property="article:published_time" content="2020-11-01T00:00:00Z">'
@@ -40,6 +41,8 @@ def test_robots_txt_is_asked_first_and_obeyed(house, paper):
     paper.show("/", "/news/", "/secret/section")
     paper.show("/news/")
     house.find("paper.test")
+    by_hand = NewSource("http://paper.test/secret/section", "category")
+    house.ask(lambda store: store.add_sources(time.time(), [by_hand]))
     house.crawl(until=baselined, seconds=2.0)
     paper.show("/news/", "/secret/the-story-nobody-may-fetch-now", "/the-story-all-may-fetch-now")
     paper.story("/the-story-all-may-fetch-now")
@@ -141,6 +144,34 @@ def test_a_page_that_fails_for_now_is_tried_again(house, paper, monkeypatch):
     house.crawl(until=fetched(1))
     assert house.pages() == {path: "fetched"}
     assert house.visits("paper.test").count(path) == 3
+
+
+def test_a_restart_gives_a_page_no_more_tries(house, paper, monkeypatch):
+    monkeypatch.setattr("mayfly.crawl.visits._PAGE_RETRY", 0.05)
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    path = "/the-story-that-never-comes"
+    paper.pages[path] = Reply(b"later", 500)
+    paper.show("/news/", path)
+    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
+    house.crawl(seconds=4.0, until=lambda crawler: crawler.learning is None and not crawler.parts.pages)
+    assert house.pages() == {path: "failed"}
+    assert house.visits("paper.test").count(path) == 3
+
+
+def test_a_page_that_waited_longer_than_history_is_kept_is_dropped(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    path = "/the-story-that-waits"
+    paper.pages[path] = Reply(b"later", 500)
+    paper.show("/news/", path)
+    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
+    house.crawl(seconds=2.0, keep_history=0.001)
+    assert house.ask(lambda store: store.waiting()) == []
 
 
 def test_a_busy_site_is_left_alone(house, paper):

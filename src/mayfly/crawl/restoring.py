@@ -33,8 +33,10 @@ async def restore(
     pages: Pages = {}
     for page in await store.waiting():
         first = sources.of(page.sources[0]) if page.sources else None
-        if first is not None:
-            pages[page.page] = KnownPage(page.url, page.site, first.number, page.found_at)
+        if page.found_at < now - settings.keep_history:  # nothing tells the scheduler of it any more
+            scheduler.dropped.add(page.page)
+        elif first is not None:
+            pages[page.page] = KnownPage(page.url, page.site, first.number, page.found_at, page.tries)
             if page.retry_at is not None and page.retry_at > now:
                 scheduler.observe(events.FetchFailed(now, Fetch("page", page.page), page.retry_at))
     for page_id in scheduler.waiting():

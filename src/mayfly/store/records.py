@@ -224,6 +224,7 @@ class WaitingPage(NamedTuple):
     fetched_at: Seconds | None
     rank: int
     retry_at: Seconds | None
+    tries: int = 0  # that failed
 
 
 # What happened, in order, to rebuild what is known
