@@ -18,7 +18,6 @@ import pytest
 
 from mayfly.core.model import DAY
 from mayfly.crawl.clock import Clock
-from mayfly.lab.replay import Settings, replay, report
 from mayfly.store.records import NewSource
 from mayfly.testing.misbehaviour import MISBEHAVIOURS
 from mayfly.testing.server import Server, in_thread
@@ -48,7 +47,6 @@ def _from_bench(name):
 
 judge = _from_bench("live_judge")
 _from_bench("live_web")
-fresh = _from_bench("live_fresh")
 
 
 @pytest.fixture
@@ -147,19 +145,6 @@ def test_with_an_ample_budget_all_new_pages_are_fetched_once_and_soon(living, we
     assert pages.twice_by_page() == []
     assert_courteous(visits, 0.05, 100.0)
     assert np.quantile(lags, 0.9) < 1.0  # tests run beside this one
-
-
-def test_the_lab_foresees_what_a_crawl_keeps(living, web):
-    began = time.time()
-    living.crawl(seconds=6.0, budget=30.0, host_delay=0.05, replan=0.5)
-    visits = visits_of(living.server, began)
-    pages = judge.Pages(web.trace, visits)
-    start, end = visits[0].at, visits[0].at + 5.5
-    window = start + (end - start) / 2, end
-    trace = fresh.from_then_on(pages.trace, start, end, set(pages.crawls))
-    run = replay(trace, Settings("index", 30.0, host_delay=0.05, replan=0.5, feedback="none"))
-    live = fresh.share(pages.trace, pages.fetched_at(), window)
-    assert live == pytest.approx(report(run, window)[0]["share"], abs=0.3)  # of some twenty pages
 
 
 def test_the_clock_set_an_hour_on_and_back_makes_no_burst_and_no_stall(living, web):
