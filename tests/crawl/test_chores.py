@@ -154,6 +154,15 @@ def test_a_home_that_is_not_there_is_an_error(tmp_path):
         raise AssertionError
 
 
+def test_a_home_that_goes_away_ends_the_crawl_in_a_sentence(found, monkeypatch):
+    def gone(path):
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr("mayfly.crawl.chores.shutil.disk_usage", gone)
+    with pytest.raises(RunError, match=r"cannot be looked at any more: No such file"):
+        found.crawl(seconds=5.0)
+
+
 def test_a_store_that_fails_ends_the_crawl_with_its_words(found, monkeypatch):
     async def full(self, happened):
         raise RunError("the disk is full")

@@ -19,6 +19,7 @@ from mayfly.crawl.finder import Finder, Found
 from mayfly.crawl.lock import beat
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import announce
+from mayfly.errors import RunError
 from mayfly.store.records import ClockStep, Estimate, Minute, Retention
 
 _GIGABYTE = 1e9
@@ -75,7 +76,10 @@ class Chores:
             log.warning("the clock was set by %+.0f s, or the machine slept: nothing is learned of that time", by)
             parts.scheduler.observe(events.ClockStepped(now, by))  # before it is asked anything at the new time
             await parts.store.clock_stepped(ClockStep(now, by))
-        free = shutil.disk_usage(self._home).free
+        try:
+            free = shutil.disk_usage(self._home).free
+        except OSError as error:
+            raise RunError(f"the home {self._home} cannot be looked at any more: {error.strerror}") from None
         least = parts.settings.free_gigabytes * _GIGABYTE
         paused = (
             f"only {free / _GIGABYTE:.1f} GB free on disk, {least / _GIGABYTE:g} are needed" if free < least else ""

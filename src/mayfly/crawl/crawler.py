@@ -86,6 +86,11 @@ class Crawler:
         self._nap: asyncio.Future[None] | None = None
 
     @property
+    def stopping(self) -> bool:
+        """It was told to stop."""
+        return self._stopping
+
+    @property
     def flying(self) -> int:
         """Fetches under way."""
         return len(self._flying)
