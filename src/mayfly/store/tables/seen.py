@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -19,8 +20,13 @@ _NONE = np.empty(0, np.int64)
 def fingerprints(database: Database, urls: Sequence[str]) -> IntArray:
     """Of canonical URLs, the same for spellings of one page (`urls.same_page`); signed, as SQLite's numbers are."""
     seed = database.seed
-    numbers = (xxh3_64_intdigest(same_page(url).encode(), seed) for url in urls)
-    return np.fromiter(numbers, np.uint64, len(urls)).view(np.int64)
+    return np.fromiter((_fingerprint(url, seed) for url in urls), np.uint64, len(urls)).view(np.int64)
+
+
+@lru_cache(maxsize=50_000)
+def _fingerprint(url: str, seed: int) -> int:
+    """Of most links at a crawl it was asked at the last."""
+    return xxh3_64_intdigest(same_page(url).encode(), seed)
 
 
 def pages_of(database: Database, hashes: IntArray) -> dict[int, PageId]:
