@@ -19,7 +19,8 @@ def rows(*said: dict) -> str:
 def total(home) -> float:
     async def ask() -> float:
         async with SqliteStore(home / "mayfly.db", read_only=True) as store:
-            return float((await store.clicks_since(0))[0].number.sum())
+            told, _ = await store.clicks_since(0)
+            return float(told.number[~told.show].sum())
 
     return asyncio.run(ask())
 

@@ -112,7 +112,9 @@ class Crawler:
         """Learn again what the store knows."""
         parts = self.parts
         await self._remember()
-        parts.sources, parts.pages = await restore(parts.store, parts.scheduler, parts.settings, parts.clock.now())
+        parts.sources, parts.pages = await restore(
+            parts.store, parts.scheduler, parts.interest, parts.settings, parts.clock.now()
+        )
 
     async def _remember(self) -> None:
         """What an earlier run leaves: robots.txt of all origins, and sites that it may have asked just now."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mayfly.core import events
 from mayfly.core.model import Fetch, Seconds
 from mayfly.core.scheduler import Scheduler
+from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
 from mayfly.store.records import ClockStep, Past, PastClicks, PastCrawl, PastFetch
@@ -19,12 +18,14 @@ from mayfly.store.store import Store
 from mayfly.urls import host_of
 
 
-async def restore(store: Store, scheduler: Scheduler, settings: Settings, now: Seconds) -> tuple[Sources, Pages]:
+async def restore(
+    store: Store, scheduler: Scheduler, interest: Interest, settings: Settings, now: Seconds
+) -> tuple[Sources, Pages]:
     """Bring a scheduler up to date. Returns the sources and the pages that wait."""
     sources = Sources()
     announce(scheduler, sources.take(await store.sources())[0], settings, now)
     async for past in store.past(now - settings.keep_history):
-        event = _as_event(past, sources)
+        event = _as_event(past, sources, interest)
         if event is not None:
             scheduler.observe(event)
     pages: Pages = {}
@@ -54,7 +55,7 @@ def announce(scheduler: Scheduler, new: Sequence[Watched], settings: Settings, n
             scheduler.observe(events.SourcesPinned(now, [one.number], every))
 
 
-def _as_event(past: Past, sources: Sources) -> events.Event | None:
+def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event | None:
     if isinstance(past, PastCrawl):
         source = sources.of(past.source)
         if source is None:
@@ -68,5 +69,4 @@ def _as_event(past: Past, sources: Sources) -> events.Event | None:
     if isinstance(past, ClockStep):
         return events.ClockStepped(past.at, past.by)
     assert isinstance(past, PastClicks)
-    page, at, number = past.clicks
-    return events.ClicksCounted(past.at, np.asarray(page), np.asarray(at), np.asarray(number))
+    return interest.counted(past.at, past.clicks)
