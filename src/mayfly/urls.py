@@ -88,7 +88,7 @@ def _parsed(url: str, base: str | None) -> can_ada.URL | None:
         return None
     try:
         return can_ada.parse(url if base is None else _joined(url, base))
-    except ValueError:
+    except (ValueError, TypeError):  # the latter of half a letter, which no JSON and no page should hold
         return None
 
 
