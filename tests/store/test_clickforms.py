@@ -118,6 +118,8 @@ def test_files_that_were_joined_and_bytes_that_are_no_text() -> None:
 def test_a_header_without_what_is_needed_is_refused() -> None:
     with pytest.raises(UsageError, match=r"no column of addresses \(url or page\): link, at"):
         read(f"link,at\n{URL},{NOON}")
+    with pytest.raises(UsageError, match="no column of addresses"):
+        read(f"u\rrl,at\n{URL},{NOON}")
     with pytest.raises(UsageError, match="no column of times"):
         read(f"url,views\n{URL},3")
 

@@ -6,14 +6,13 @@ What a log is, is told by its beginning. To add a form: a file here, a line belo
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator
 
 from mayfly.store.clicklog import jsonl
 from mayfly.store.clicklog.access import LINE, read_access
 from mayfly.store.clicklog.jsonl import read_clicks
 from mayfly.store.clicklog.rows import LONGEST_LINE, BadRow, Dropped, Read, Reading
-from mayfly.store.clicklog.tables import delimiter_of, header_of, read_csv, read_parquet
+from mayfly.store.clicklog.tables import first_row, header_of, read_csv, read_parquet
 from mayfly.store.clicklog.w3c import read_w3c
 
 __all__ = ["LINES", "LONGEST_LINE", "BadRow", "Dropped", "Read", "Reading", "form_of", "read_clicks", "read_parquet"]
@@ -48,5 +47,5 @@ def form_of(beginning: bytes) -> str:
         return "jsonl"
     if not any(mark in lines[0] for mark in ",;\t|") and header_of(lines[:1]) is None:
         return "jsonl"
-    header = header_of(next(csv.reader([lines[0]], delimiter=delimiter_of(lines[0]))))
+    header = header_of(first_row(lines[0])[1])
     return "search-console" if header is not None and header.is_search_console else "csv"

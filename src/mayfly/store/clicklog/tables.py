@@ -62,9 +62,17 @@ def header_of(cells: Sequence[str]) -> Header | None:
     return Header(names, url, place(_TIMES), place(("kind",)), place(_POSITIONS), tuple(counts))
 
 
-def delimiter_of(line: str) -> str:
-    """What stands between cells: of the usual ones the most frequent."""
-    return max(_DELIMITERS, key=line.count)
+def first_row(line: str) -> tuple[str, list[str]]:
+    """What stands between cells (of the usual marks the most frequent), and the cells of a line.
+
+    >>> first_row("url;at")
+    (';', ['url', 'at'])
+    """
+    mark = max(_DELIMITERS, key=line.count)
+    try:
+        return mark, next(csv.reader([line], delimiter=mark))
+    except csv.Error:
+        return mark, [line]
 
 
 def read_csv(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
@@ -73,8 +81,7 @@ def read_csv(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
     first, skipped = next(((line, number) for number, line in enumerate(texts) if line.strip()), ("", 0))
     if not first:
         return
-    mark = delimiter_of(first)
-    cells = next(csv.reader([first], delimiter=mark))
+    mark, cells = first_row(first)
     header = _checked(header_of(cells), cells, how)
     reader = csv.reader(texts, delimiter=mark)
     before = skipped + 1
