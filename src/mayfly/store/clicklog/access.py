@@ -25,12 +25,13 @@ _REQUEST = re.compile(r"(?P<method>[A-Z]+) (?P<path>\S+)(?: HTTP/[\d.]+)?")
 def read_access(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
     """Views, by the lines of an access log."""
     moments = Memo(lambda text: how.moment(datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z"))[0])
+    addresses = Memo(lambda where: address(*where))
     for number, raw in enumerate(lines, start=1):
         if raw.strip():
-            yield _row(number, raw, how, moments)
+            yield _row(number, raw, how, moments, addresses)
 
 
-def _row(number: int, raw: bytes, how: Reading, moments: Memo[float]) -> Read:
+def _row(number: int, raw: bytes, how: Reading, moments: Memo[float], addresses: Memo[str]) -> Read:
     found = LINE.match(raw.decode(errors="surrogateescape")) if len(raw) <= LONGEST_LINE else None
     if found is None:
         return BadRow(number, "is no line of an access log")
@@ -43,7 +44,7 @@ def _row(number: int, raw: bytes, how: Reading, moments: Memo[float]) -> Read:
     if base is None:
         raise UsageError("its lines do not say of which host they are: give --host https://example.com")
     try:
-        return ClickRow(address(base, request["path"]), moments[found["time"]])
+        return ClickRow(addresses[base, request["path"]], moments[found["time"]])
     except ValueError as wrong:
         return why_bad(number, wrong)
 
