@@ -144,3 +144,8 @@ def test_addresses_are_told_from_names() -> None:
     assert is_address("[::1]")
     assert not is_address("example.com")
     assert not is_address("1.2.3.4.example.com")
+
+
+def test_half_a_letter_is_no_address() -> None:
+    assert canonical("https://example.com/\ud800") is None
+    assert canonical("\udcff", "https://example.com/") is None

@@ -105,6 +105,7 @@ class Knowledge:
             age=np.maximum(clicks.clicked_at[click] - published[page_of], 0.0),
             number=clicks.number[click],
             first=within == 0,
+            timed=None if clicks.timed is None else clicks.timed[click],
         )
 
     def forget(self, now: Seconds) -> list[PageId]:

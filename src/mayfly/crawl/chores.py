@@ -110,7 +110,7 @@ class Chores:
             clicks, cursor = await store.clicks_since(told)
             await store.clicks_told(now, cursor)
             if len(clicks.page) or told == cursor:
-                self._parts.scheduler.observe(events.ClicksCounted(now, clicks.page, clicks.at, clicks.number))
+                self._parts.scheduler.observe(self._parts.interest.counted(now, clicks))
 
     async def save_estimates(self) -> None:
         """What is believed and planned, for whoever looks at the home."""

@@ -126,7 +126,7 @@ class Crawler:
         parts = self.parts
         await self._remember()
         parts.sources, parts.pages = await restore(
-            parts.store, parts.scheduler, parts.settings, parts.clock.now(), self._told
+            parts.store, parts.scheduler, parts.interest, parts.settings, parts.clock.now(), self._told
         )
         self.learning = None
 

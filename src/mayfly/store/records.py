@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from mayfly.core.model import FloatArray, IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import BoolArray, FloatArray, IntArray, PageId, Seconds, SourceId
 
 SourceKind: TypeAlias = Literal["front", "category", "feed", "sitemap", "other"]
 SourceState: TypeAlias = Literal["active", "blocked", "retired"]
@@ -256,11 +256,14 @@ class ClockStep(NamedTuple):
 
 
 class Clicks(NamedTuple):
-    """Clicks by page and time. Parallel columns."""
+    """Clicks and shows by page and time. Parallel columns."""
 
     page: IntArray
     at: FloatArray  # the middle of the bin
     number: FloatArray
+    width: FloatArray  # of the bin
+    show: BoolArray  # a show, and no click
+    position: IntArray  # 1: at the top; 0: not known
 
 
 class PastClicks(NamedTuple):
@@ -279,6 +282,7 @@ class ClickRow(NamedTuple):
     number: float = 1.0
     kind: ClickKind = "click"
     position: int = 0  # 0: not known
+    span: Seconds | None = None  # it is of so long a time from `at` on, as a day; None: of a moment
 
 
 class ClicksTaken(NamedTuple):
@@ -364,3 +368,4 @@ class Retention:
     pages: Seconds = 730 * 86400.0  # pages themselves
     seen: Seconds = 180 * 86400.0  # addresses no source has shown for so long
     clicks_unknown: Seconds = 7 * 86400.0  # of pages never found
+    batches: Seconds = 7 * 86400.0  # ids of batches of clicks

@@ -169,7 +169,15 @@ CREATE TABLE minutes (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST,)
+# Batches of clicks that were taken in, and what was answered: one that is sent again counts once.
+_BATCHES = """
+CREATE TABLE batches (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, at REAL NOT NULL,
+    known INTEGER NOT NULL, unknown INTEGER NOT NULL
+);
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

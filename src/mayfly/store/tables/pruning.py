@@ -81,6 +81,7 @@ def sweeps(now: Seconds, keep: Retention) -> list[Sweep]:
             f"bin < ? OR id <= (SELECT max(id) - {_MOST_UNKNOWN} FROM clicks_unknown)",
             (now - keep.clicks_unknown,),
         ),
+        Sweep("batches", "batches", "number", "at < ?", (now - keep.batches,)),
         Sweep("seen", "seen", "hash", "page = 0 AND day < ?", (seen.day_of(now - keep.seen),)),
         Sweep("minutes", "minutes", "at", "at < ?", (history,)),
         Sweep("linked_hosts", "linked_hosts", "host", "last < ?", (history,)),
