@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mayfly.core.events import (
@@ -221,7 +221,6 @@ def test_what_a_full_site_cannot_take_goes_to_the_others():
     assert polite.plan.spend == pytest.approx(0.1, rel=1e-6)
 
 
-@settings(deadline=None)
 @given(st.floats(0.05, 300), st.lists(st.floats(0, 2), min_size=1, max_size=200))
 def test_the_bucket_never_gives_more_than_the_promise(rate, gaps):
     bucket, now, taken = Bucket(rate, 0.0), 0.0, []
