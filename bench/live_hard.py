@@ -74,8 +74,11 @@ def _children(process: int) -> list[int]:
 
 
 def _still_there(children: list[int]) -> int:
-    time.sleep(0.3)
-    return sum(1 for child in children if resident_megabytes(child) > 0)
+    """A reader that is just starting hears of its parent's end when it has started."""
+    until = time.monotonic() + 10.0
+    while (left := sum(1 for child in children if resident_megabytes(child) > 0)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return left
 
 
 def nothing_lost(table: Table, home: Home, pages: Pages, kills: list[float], until: float) -> None:
