@@ -12,15 +12,6 @@ from mayfly.store.records import ClickRow, NewSource
 from mayfly.store.sqlite import SqliteStore
 
 
-@pytest.fixture
-def found(house, paper):
-    paper.show("/", "/news/", "/sport/")
-    paper.show("/news/")
-    paper.show("/sport/")
-    house.find("paper.test")
-    return house
-
-
 def run(house, script, seconds=20.0, clock=None, **other):
     """Crawl while `script(crawler, store)` does things from outside; it ends the crawl."""
 

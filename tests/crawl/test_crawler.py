@@ -234,3 +234,17 @@ def test_it_can_be_stopped_while_it_learns_again(house, paper):
     assert crawler.parts.tally.crawls == 0 or crawler.learning is None
     house.crawl(until=lambda crawler: crawler.learning is None and crawler.parts.tally.crawls > 2)
     assert len(house.visits("paper.test")) > before
+
+
+def test_a_source_whose_reader_died_still_shows_what_it_showed(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/", "/a-story-that-was-there-before")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    shown = {source.url: source.shown for source in house.ask(lambda store: store.sources())}
+    for path in ("/", "/news/"):
+        paper.pages[path] = Reply(b"<p>a <b>b</b>" * 300_000)
+    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 2, reading_seconds=0.02)
+    sources = house.ask(lambda store: store.sources())
+    assert {source.url: source.shown for source in sources} == shown
+    assert {source.failure for source in sources} == {"reader-died"}

@@ -1,7 +1,5 @@
 """When a source is given up, and why."""
 
-import pytest
-
 from mayfly.core.model import DAY
 from mayfly.crawl.retiring import GONE_AFTER, SILENT_CRAWLS, gone, moved, moved_for_good, silent, twins
 from mayfly.crawl.watched import Watched
@@ -17,7 +15,6 @@ def source(number=0, url="https://news.example/a/", **other):
         "id": number + 1, "site": "news.example", "kind": "category", "validators": UNKNOWN, "crawls": 50,
         "failures": 0, "failure": "", "unchanged": 0, "last_new": None, "found_at": NOW - 100 * DAY,
         "active": True, "pinned": None,
-        "demoted": False,
     }  # fmt: skip
     return Watched(number=number, url=url, **(usual | other))
 
@@ -70,15 +67,6 @@ def test_of_twins_the_feed_stays():
 def test_few_links_say_nothing():
     few = frozenset(range(3))
     assert twins({0: few, 1: few}, {0: source(0), 1: source(1)}) == {}
-
-
-@pytest.fixture
-def found(house, paper):
-    paper.show("/", "/news/", "/sport/")
-    paper.show("/news/")
-    paper.show("/sport/")
-    house.find("paper.test")
-    return house
 
 
 def states(house):

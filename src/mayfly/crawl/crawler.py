@@ -78,7 +78,6 @@ class Crawler:
         self._flights = Flights(self.parts)
         self.chores = Chores(self.parts, Finder(visitor, robots, store, settings), home, self.stir)
         self.learning: int | None = 0  # things of the past that were learned again so far; None: all
-        self.idle = False  # nothing may be fetched just now
         self._flying: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
@@ -197,10 +196,8 @@ class Crawler:
         wall = self.parts.clock.now()
         fetch = self.parts.scheduler.next(wall)
         if not isinstance(fetch, Fetch):
-            self.idle = True
             await self._sleep(min(max(fetch.until - wall, 0.001), _NAP))
             return
-        self.idle = False
         self._bucket.take(loop.time())
         self._spawn(self._flights.fly(fetch))
         if len(self._flying) % 8 == 0:

@@ -153,9 +153,8 @@ class Finder:
                 continue
             for leaf in visit.document.sitemaps or (address,):
                 leaves.setdefault(leaf, robots if leaf == address else address)
-        for leaf in likely(list(leaves)):
-            if self._patterns.source(leaf):
-                found.add(leaf, "sitemap", leaves[leaf])
+        for leaf in likely([leaf for leaf in leaves if self._patterns.source(leaf)], site_of(url)):
+            found.add(leaf, "sitemap", leaves[leaf])
 
     async def _first_of(self, places: Sequence[str], url: str, kind: str) -> list[str]:
         """The first of the usual places where there is one of that kind."""
@@ -176,12 +175,15 @@ class Finder:
         await store.host_searched(host, now, found.failure)
 
 
-def likely(sitemaps: list[str]) -> list[str]:
-    """The sitemaps of a host that are worth a look, of however many there are.
+def likely(sitemaps: Sequence[str], home: str) -> list[str]:
+    """The sitemaps of a site that are worth a look, of however many are named; those of other sites are their affair.
 
-    >>> likely([f"https://a.test/sitemap-{number}.xml" for number in range(20)] + ["https://a.test/news.xml"])[:2]
-    ['https://a.test/news.xml', 'https://a.test/sitemap-19.xml']
+    >>> likely([f"https://a.test/map-{number}.xml" for number in range(20)] + ["https://a.test/news.xml"], "a.test")[:2]
+    ['https://a.test/news.xml', 'https://a.test/map-19.xml']
+    >>> likely(["https://else.test/news.xml"], "a.test")
+    []
     """
+    sitemaps = [url for url in sitemaps if site_of(url) == home]
     news = [url for url in sitemaps if "news" in url.lower()]
     rest = [url for url in reversed(sitemaps) if "news" not in url.lower()]
     return (news + rest)[:_MOST_SITEMAPS]

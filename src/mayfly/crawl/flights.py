@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from mayfly.core import events
 from mayfly.core.model import Fetch, PageId, Seconds
@@ -18,8 +17,6 @@ from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
 from mayfly.store.records import Crawled, Fetched, FetchFailure, LandedCrawl, LandedFetch, NewSource
 from mayfly.urls import canonical, site_of
-
-log = logging.getLogger("mayfly")
 
 
 class Flights:
@@ -67,7 +64,7 @@ class Flights:
                 source.kind,
                 first=source.crawls == 0,
                 now=at,
-                sources=parts.sources,
+                sources=parts.sources.urls,
                 patterns=parts.patterns,
                 other_hosts=parts.settings.other_hosts,
             )
@@ -130,11 +127,11 @@ class Flights:
         ]
         if document.sitemaps and not document.links and not source.pinned:
             leaves = [leaf for leaf in document.sitemaps if parts.patterns.source(leaf)]
-            found += [NewSource(leaf, "sitemap", source.url) for leaf in likely(leaves)]
+            found += [NewSource(leaf, "sitemap", source.url) for leaf in likely(leaves, source.site)]
             await store.edit_source(source.id, state="retired", reason="a list of sitemaps, which are watched instead")
         if found:
             of_site = sum(1 for one in parts.sources if one.site == source.site)
-            room = max(parts.settings.most_sources - of_site, 1)
+            room = max(parts.settings.most_sources - of_site, 0)
             await store.add_sources(parts.clock.now(), found[:room])
 
     async def _source_failed(self, fetch: Fetch, source: Watched, failed: Failed, at: Seconds) -> None:

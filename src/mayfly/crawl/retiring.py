@@ -11,7 +11,7 @@ from mayfly.core.model import DAY, Seconds
 from mayfly.crawl.watched import Watched
 from mayfly.fetch.answers import Response
 from mayfly.fetch.reasons import Reason
-from mayfly.urls import same_page, site_of
+from mayfly.urls import site_of
 
 GONE_AFTER = 4  # answers of 404 or 410, one after the other, and never anything else between
 MOVED_FOR: Seconds = DAY  # sites lead all there is to one page while they are mended, or to whom they take for a robot
@@ -81,8 +81,3 @@ def _standing(source: Watched) -> tuple[bool, int, int]:
 
 def _alike(some: frozenset[int], others: frozenset[int]) -> bool:
     return len(some & others) >= _ALIKE * len(some | others)
-
-
-def same_address(url: str, other: str) -> bool:
-    """Whether two addresses are spellings of one."""
-    return same_page(url) == same_page(other)

@@ -71,7 +71,16 @@ class Visitor:
         document = await self._readers.read(
             answer.body, base, content_type=answer.content_type, now=answer.at, with_text=with_text
         )
+        if document.error is not None and document.error.startswith(Reason.READER_DIED):
+            return Visit(_unread(answer, document.error))  # an empty document would say that all its links left
         return Visit(answer, document)
+
+
+def _unread(answer: Response, error: str) -> Failed:
+    return Failed(
+        answer.asked, answer.url, Reason.READER_DIED, error.removeprefix(f"{Reason.READER_DIED}: "), answer.at,
+        answer.seconds, answer.requests, answer.status, hops=answer.hops,
+    )  # fmt: skip
 
 
 def fetched_of(page: int, asked: str, found_at: Seconds, visit: Visit, at: Seconds, warc: str = "") -> Fetched:

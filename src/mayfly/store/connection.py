@@ -91,6 +91,7 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
 
 def _set_up(database: Database, read_only: bool) -> None:
     database.set_busy_handler(_wait_a_little)
+    database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else what asks a partial index is planned anew at each call
     database.pragma("cache_size", -_CACHE_KIB)
     database.pragma("mmap_size", 0)
     database.pragma("foreign_keys", False)

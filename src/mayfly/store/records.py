@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
+
 from mayfly.core.model import BoolArray, FloatArray, IntArray, PageId, Seconds, SourceId
 
 SourceKind: TypeAlias = Literal["front", "category", "feed", "sitemap", "other"]
@@ -81,7 +83,7 @@ class Source:
 # What a crawl of a source brought
 
 
-class ShownLink(NamedTuple):
+class ShownLink(msgspec.Struct, frozen=True, gc=False):  # made for every link of every crawl
     """A link that may lead to a page, as a source showed it."""
 
     url: str  # canonical
@@ -92,6 +94,7 @@ class ShownLink(NamedTuple):
     published: Seconds | None = None
     published_from: str = ""  # feed, sitemap; empty: not said
     wanted: bool = True  # False: it was there before we looked, so it is remembered but not fetched
+    key: str = ""  # `urls.same_page` of it, from who has asked already
 
 
 @dataclass(frozen=True, slots=True)
