@@ -28,6 +28,7 @@ bench: setup
 	$(BIN)/python bench/fetching.py
 	$(BIN)/python bench/crawling.py
 	$(BIN)/python bench/store.py
+	$(BIN)/python bench/clicks.py
 
 # Three minutes of guided bytes, and the laws of the readers with more examples than in `make test`.
 fuzz: setup

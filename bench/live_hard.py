@@ -74,8 +74,11 @@ def _children(process: int) -> list[int]:
 
 
 def _still_there(children: list[int]) -> int:
-    time.sleep(0.3)
-    return sum(1 for child in children if resident_megabytes(child) > 0)
+    """A reader that is just starting hears of its parent's end when it has started."""
+    until = time.monotonic() + 10.0
+    while (left := sum(1 for child in children if resident_megabytes(child) > 0)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return left
 
 
 def nothing_lost(table: Table, home: Home, pages: Pages, kills: list[float], until: float) -> None:
@@ -127,11 +130,13 @@ def pages_shown(pages: Pages, kills: list[float], until: float) -> list[int]:
 
 def sound(table: Table, home: Home, folder: Path) -> None:
     """No database error, in the log or by the doctor."""
-    log = (folder / "crawl.log").read_text() if (folder / "crawl.log").exists() else ""
-    bad = [line for line in log.splitlines() if "Traceback" in line or "Error" in line or "locked" in line]
-    for line in bad[:3]:
-        table.say("  log", line[:100])
-    table.most("errors in the crawl's log", len(bad), 0)
+    log = folder / "crawl.log"
+    if log.exists():  # else the trial saw for itself how the crawl ended
+        lines = log.read_text().splitlines()
+        bad = [line for line in lines if "Traceback" in line or "Error" in line or "locked" in line]
+        for line in bad[:3]:
+            table.say("  log", line[:100])
+        table.most("errors in the crawl's log", len(bad), 0)
     complaints = json.loads(home.run("doctor", "--json").stdout)["complaints"]
     open_files = [one for one in complaints if one["where"].endswith(".warc.gz.open")]
     for one in complaints[:3]:

@@ -128,11 +128,11 @@ def soak(folder: Path, asked: argparse.Namespace, table: Table) -> None:
         began = time.time()
         from mayfly.fetch.loop import run
 
-        samples = run(_soaked(home, rate, seconds))
+        samples = run(_soaked(home, rate, seconds, web.pid))
     visits = read_journal(web.journal, began)
     table.least("requests a second", len(visits) / seconds, 0.98 * rate)
     warm = [one for one in samples if one[0] >= min(WARM_UP, seconds / 3)]
-    table.most("memory at the end against that after five minutes, MB", warm[-1][1] - warm[0][1], 0.1 * warm[0][1])
+    table.most(f"memory at the end against that at {warm[0][0]:.0f} s, MB", warm[-1][1] - warm[0][1], 0.1 * warm[0][1])
     lags = np.concatenate([one[2] for one in warm])
     table.most("event-loop lag, 99 of 100 under, ms", 1000 * float(np.quantile(lags, 0.99)), 100.0)
     table.say("  the longest, ms", 1000 * float(lags.max()))
@@ -140,7 +140,7 @@ def soak(folder: Path, asked: argparse.Namespace, table: Table) -> None:
     courtesy(table, visits, DELAY, rate)
 
 
-async def _soaked(home: Home, rate: float, seconds: float) -> list[tuple[float, float, np.ndarray]]:
+async def _soaked(home: Home, rate: float, seconds: float, web: int) -> list[tuple[float, float, np.ndarray]]:
     from mayfly.cli.crawl import opened
     from mayfly.cli.layers import resolve
 
@@ -148,14 +148,14 @@ async def _soaked(home: Home, rate: float, seconds: float) -> list[tuple[float, 
     settings, _ = resolve(home.path, flags)
     samples: list[tuple[float, float, np.ndarray]] = []
     async with opened(home.path, settings) as crawler:
-        watch = asyncio.ensure_future(_watch(samples, crawler, min(60.0, seconds / 6)))
+        watch = asyncio.ensure_future(_watch(samples, crawler, home, web, min(60.0, seconds / 6)))
         await crawler.run(seconds)
         watch.cancel()
         await asyncio.gather(watch, return_exceptions=True)
     return samples
 
 
-async def _watch(samples: list[tuple[float, float, np.ndarray]], crawler, every: float) -> None:
+async def _watch(samples: list[tuple[float, float, np.ndarray]], crawler, home: Home, web: int, every: float) -> None:
     """A line a minute: memory, lag, requests."""
     loop = asyncio.get_running_loop()
     began, asked = loop.time(), 0
@@ -166,10 +166,16 @@ async def _watch(samples: list[tuple[float, float, np.ndarray]], crawler, every:
             await asyncio.sleep(LAG_EVERY)
             lags.append(max(loop.time() - due, 0.0))
         done = sum(crawler.parts.door.requests.values())
-        samples.append((loop.time() - began, resident_megabytes(os.getpid()), np.array(lags)))
+        samples.append((loop.time() - began, resident_megabytes(os.getpid(), but=web), np.array(lags)))
         print(
             f"    {samples[-1][0]:5.0f} s {samples[-1][1]:6.0f} MB  {(done - asked) / every:6.1f} requests/s  lag p99 "
-            f"{1000 * float(np.quantile(lags, 0.99)):5.1f} ms  {len(gc.get_objects()):,} objects",
+            f"{1000 * float(np.quantile(lags, 0.99)):5.1f} ms  {len(gc.get_objects()):,} objects  "
+            f"database {_megabytes(home, 'mayfly.db')} and {_megabytes(home, 'mayfly.db-wal')} MB",
             flush=True,
         )
         asked = done
+
+
+def _megabytes(home: Home, name: str) -> int:
+    path = home.path / name
+    return path.stat().st_size // 1_000_000 if path.exists() else 0

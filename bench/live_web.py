@@ -29,6 +29,7 @@ class TestWeb:
         if not said:
             sys.exit("the test web did not start")
         about = json.loads(said)
+        self.pid = self._process.pid
         self.hosts, self.others = about["hosts"], about["others"]
         self.address, self.port, self.tls_port = about["address"], about["port"], about["tls_port"]
         return self
@@ -116,11 +117,13 @@ class Home:
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
-def resident_megabytes(process: int) -> float:
-    """Memory of a process and of its children, as far as they are there."""
+def resident_megabytes(process: int, but: int = 0) -> float:
+    """Memory of a process and of its children (`but` one), as far as they are there."""
     total, left = 0, [process]
     while left:
         one = left.pop()
+        if one == but:
+            continue
         try:
             status = Path(f"/proc/{one}/status").read_text()
             left += [int(child) for child in Path(f"/proc/{one}/task/{one}/children").read_text().split()]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from msgspec import structs
 
 from mayfly.store.records import ClickRow, Crawled, Fetched, Memory, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
@@ -35,7 +36,7 @@ def crawl(source: int, turn: int, first: bool = False) -> Crawled:
     last = turn * NEW
     links = [link(source, number) for number in range(last + LINKS, last, -1)]
     if first:
-        links = [each._replace(wanted=False) for each in links]
+        links = [structs.replace(each, wanted=False) for each in links]
     return Crawled(source, 1e9 + turn * 600.0 + source, 200, 0.1, 20_000, Memory('"e"'), links, first=first)
 
 
@@ -88,7 +89,7 @@ async def main(crawls: int) -> None:
         path = Path(folder) / "mayfly.db"
         async with SqliteStore(path) as store:
             await store.add_sources(0.0, [NewSource(f"https://www.site-{n}.example/", "front") for n in range(SOURCES)])
-            known = [link(SOURCES, number)._replace(wanted=False) for number in range(KNOWN)]
+            known = [structs.replace(link(SOURCES, number), wanted=False) for number in range(KNOWN)]
             await store.add_sources(0.0, [NewSource(f"https://www.site-{SOURCES}.example/", "sitemap")])
             with Timed() as timed:
                 await store.commit(Crawled(SOURCES, 1e9, 200, 1.0, 1, Memory(), known, first=True))

@@ -49,6 +49,14 @@ URLS = [
 ]
 DATES = [b"2025-11-15T10:00:00+01:00", b"Sat, 15 Nov 2025 10:00:00 GMT", b"15 November 2025, 10:30", b"Nov 15, 2025"]
 
+CLICKS = [
+    b'{"url": "https://example.com/a", "at": "2025-11-15T10:00:00Z", "count": 3, "kind": "show", "position": 2.5}\n',
+    b'url;at;views;kind\n"https://example.com/a";2025-11-15;"1,200";click\n',
+    b"Top pages,Clicks,Impressions,CTR,Position,Date\nhttps://example.com/a,1,20,5%,3.4,2025-11-15\n",
+    b'example.com:443 192.0.2.1 - - [15/Nov/2025:10:00:00 +0100] "GET /a?b HTTP/1.1" 200 5 "-" "Mozilla/5.0"\n',
+    b"#Date: 2025-11-15\n#Fields: time cs-method cs-uri-stem cs-uri-query sc-status\n10:00:00 GET /a - 200\n",
+]
+
 
 def canonical(data: bytes) -> None:
     from mayfly.urls import canonical, site_of
@@ -92,6 +100,21 @@ def dates(data: bytes) -> None:
     assert at is None or at <= NOW + 600
 
 
+def clicklog(data: bytes) -> None:
+    from datetime import UTC
+
+    from mayfly.errors import UsageError
+    from mayfly.store.clicklog import LINES, Reading, form_of
+
+    assert form_of(data) in {*LINES, "parquet"}
+    for read in LINES.values():
+        try:
+            for row in read(data.split(b"\n"), Reading(NOW, zone=UTC, host=BASE)):
+                assert row[0]
+        except UsageError:
+            pass
+
+
 TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "canonical": (canonical, URLS),
     "html": (html, [ARTICLE]),
@@ -99,6 +122,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "sitemap": (sitemap, SITEMAPS),
     "robots": (robots, ROBOTS),
     "dates": (dates, DATES),
+    "clicklog": (clicklog, CLICKS),
 }
 
 

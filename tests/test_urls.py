@@ -56,7 +56,7 @@ def test_the_query_is_sorted_where_that_is_asked_for() -> None:
     "text",
     ["", "mailto:a@example.com", "javascript:alert(1)", "data:text/html,x", "ftp://example.com/", "httpx://a.test/", "file:///etc/passwd",
      "http://./x", "https://..", "http://", "http:///",
-     "http://exa mple.com/", "http://[::1/", "http://example.com:99999/", "/x", "//", "\x00",
+     "http://exa mple.com/", "http://[::1/", "http://example.com:99999/", "/x", "//", "\x00", "http://a.test/\ud800",
      "http://example.com/" + "a" * LONGEST, "a" * 10_000_000],
 )  # fmt: skip
 def test_what_is_no_web_address_is_none(text: str) -> None:
@@ -144,3 +144,8 @@ def test_addresses_are_told_from_names() -> None:
     assert is_address("[::1]")
     assert not is_address("example.com")
     assert not is_address("1.2.3.4.example.com")
+
+
+def test_half_a_letter_is_no_address() -> None:
+    assert canonical("https://example.com/\ud800") is None
+    assert canonical("\udcff", "https://example.com/") is None

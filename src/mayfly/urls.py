@@ -88,7 +88,7 @@ def _parsed(url: str, base: str | None) -> can_ada.URL | None:
         return None
     try:
         return can_ada.parse(url if base is None else _joined(url, base))
-    except ValueError:
+    except (ValueError, TypeError):  # the latter: halves of letters, as JSON may hold
         return None
 
 
@@ -221,7 +221,7 @@ def host_of(url: str) -> str:
     """The host name in a URL, without port; empty if there is none."""
     try:
         return str(can_ada.parse(url).hostname)
-    except ValueError:
+    except (ValueError, TypeError):
         return ""
 
 

@@ -14,6 +14,11 @@ from mayfly.store.records import ClickRow, Clicks, LinkSpan
 from mayfly.store.sqlite import SqliteStore
 
 
+def as_clicks(page: list[int], at: list[float], number: list[float]) -> Clicks:
+    none = np.zeros(len(page))
+    return Clicks(np.array(page, np.int64), np.array(at), np.array(number), none, none > 0, none.astype(int))
+
+
 def click(home, url: str, count: float, after: float) -> None:
     async def add() -> None:
         async with SqliteStore(home / "mayfly.db") as store:
@@ -92,7 +97,7 @@ def test_clicks_never_come_before_their_page_and_ranks_may_be_missing(tmp_path) 
         sources=[],
         pages={7: ("http://a.example/7", 50.0), 8: ("http://a.example/8", 5.0), 9: ("http://a.example/9", 100.0)},
         links=[],
-        clicks=Clicks(np.array([7, 7, 9]), np.array([40.0, 90.0, 120.0]), np.array([1.6, 2.0, 3.0])),
+        clicks=as_clicks([7, 7, 9], [40.0, 90.0, 120.0], [1.6, 2.0, 3.0]),
         gaps={},
         start=10.0,
         end=100.0,
@@ -110,7 +115,7 @@ def test_an_unknown_rank_goes_behind_the_known_ones(lived, tmp_path) -> None:
             return await store.sources()
 
     links = [LinkSpan(0, 7, 20.0, None, 3), LinkSpan(1, 7, 30.0, 40.0, 0)]
-    none = Clicks(np.array([], dtype=np.int64), np.array([]), np.array([]))
+    none = as_clicks([], [], [])
     found = asyncio.run(sources())
     trace = as_trace(History(found, {7: ("http://a.example/7", 20.0)}, links, none, {}, 10.0, 100.0), "tiny", {})
     assert trace.rank.tolist() == [3.0, 4.0]

@@ -63,6 +63,27 @@ def test_a_pinned_source_is_crawled_as_often_as_promised(web, policy):
     assert max(np.diff(times)) <= 33.0
 
 
+def test_a_pinned_source_says_nothing_of_the_price(web):
+    scheduler = started(web, "index", sources=20, replan=50.0)
+    crawled(scheduler, 0.0, 60)
+    scheduler.observe(SourcesPinned(60.0, [7], 5.0))
+    crawled(scheduler, 60.0, 200)
+    assert scheduler.price < 1e6
+    scheduler.observe(SourceCrawled(261.0, 3, [NewPage(1)]))
+    asked = [scheduler.next(at) for at in np.arange(320.0, 330.0)]  # after a new plan, which values what waits
+    assert Fetch("page", 1) in asked
+
+
+def test_a_page_that_failed_in_an_earlier_run_is_still_of_its_own_site(web):
+    scheduler = started(web, "bfs")
+    crawled(scheduler, 0.0, 10)
+    scheduler.observe(SourceCrawled(11.0, 2, [NewPage(1)]))
+    scheduler.observe(FetchFailed(12.0, Fetch("page", 1), 20.0))  # told anew, for it was never given out here
+    scheduler.observe(SitePaced(13.0, "s2", rests_until=500.0))
+    asked = [scheduler.next(at) for at in np.arange(20.0, 60.0)]
+    assert Fetch("page", 1) not in asked
+
+
 def test_a_site_may_ask_for_a_longer_pause_and_for_rest(web):
     scheduler = started(web, "bfs")
     scheduler.observe(SitePaced(0.0, "s0", delay=20.0))

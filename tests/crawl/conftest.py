@@ -62,7 +62,9 @@ class House:
         return replace(QUICK, **{"connect_to": tuple(self.server.connect_to), **other})
 
     @contextlib.asynccontextmanager
-    async def opened(self, clock: Clock | None = None, **other: Any) -> AsyncIterator[Crawler]:
+    async def opened(
+        self, clock: Clock | None = None, reading_seconds: float = 10.0, **other: Any
+    ) -> AsyncIterator[Crawler]:
         settings = self.settings(**other)
         fetcher = Fetcher(
             "mayfly/test",
@@ -70,7 +72,11 @@ class House:
             vetting=Vetting(settings.allow_private_addresses),
             routes=Routes([ConnectTo.parse(rule) for rule in settings.connect_to]),
         )
-        async with SqliteStore(self.home / "mayfly.db") as store, fetcher as fetches, Readers() as readers:
+        async with (
+            SqliteStore(self.home / "mayfly.db") as store,
+            fetcher as fetches,
+            Readers(seconds=reading_seconds) as readers,
+        ):
             yield Crawler(self.home, settings, store, fetches, readers, "mayfly", clock=clock)
 
     def find(self, *hosts: str, **other: Any) -> list[Any]:
@@ -135,3 +141,13 @@ def paper() -> Paper:
 def house(tmp_path: Path, paper: Paper) -> Iterator[House]:
     with in_thread(Server({paper.host: paper})) as server:
         yield House(tmp_path, server)
+
+
+@pytest.fixture
+def found(house: House, paper: Paper) -> House:
+    """The house, with the sources of a paper that shows nothing yet."""
+    paper.show("/", "/news/", "/sport/")
+    paper.show("/news/")
+    paper.show("/sport/")
+    house.find("paper.test")
+    return house

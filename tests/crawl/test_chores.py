@@ -12,15 +12,6 @@ from mayfly.store.records import ClickRow, NewSource
 from mayfly.store.sqlite import SqliteStore
 
 
-@pytest.fixture
-def found(house, paper):
-    paper.show("/", "/news/", "/sport/")
-    paper.show("/news/")
-    paper.show("/sport/")
-    house.find("paper.test")
-    return house
-
-
 def run(house, script, seconds=20.0, clock=None, **other):
     """Crawl while `script(crawler, store)` does things from outside; it ends the crawl."""
 
@@ -73,6 +64,15 @@ def test_hosts_added_while_it_runs_are_searched(house, paper):
         await until(lambda: len(crawler.parts.sources) == 2, 15.0)
 
     run(house, script, seconds=25.0)
+
+
+def test_a_host_that_failed_is_looked_at_again_before_a_day_is_over(house, paper, monkeypatch):
+    assert house.find("paper.test")[0].failure
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    monkeypatch.setattr("mayfly.crawl.chores._SEARCH_AGAIN", 0.1)
+    crawler = house.crawl(15.0, until=lambda crawler: len(crawler.parts.sources) == 2)
+    assert len(crawler.parts.sources) == 2
 
 
 def test_clicks_handed_in_beside_it_raise_what_a_source_is_worth(found, paper):
@@ -143,6 +143,15 @@ def test_a_home_has_one_crawl(tmp_path):
 def test_a_home_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(RunError, match="cannot write"), locked(tmp_path / "nowhere"):
         raise AssertionError
+
+
+def test_a_home_that_goes_away_ends_the_crawl_in_a_sentence(found, monkeypatch):
+    def gone(path):
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr("mayfly.crawl.chores.shutil.disk_usage", gone)
+    with pytest.raises(RunError, match=r"cannot be looked at any more: No such file"):
+        found.crawl(seconds=5.0)
 
 
 def test_a_store_that_fails_ends_the_crawl_with_its_words(found, monkeypatch):

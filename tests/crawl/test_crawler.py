@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from mayfly.store.records import NewSource
 from mayfly.testing.messages import Reply
 
 OLD = '<meta property="article:published_time" content="2020-11-01T00:00:00Z">'
@@ -40,6 +41,8 @@ def test_robots_txt_is_asked_first_and_obeyed(house, paper):
     paper.show("/", "/news/", "/secret/section")
     paper.show("/news/")
     house.find("paper.test")
+    by_hand = NewSource("http://paper.test/secret/section", "category")
+    house.ask(lambda store: store.add_sources(time.time(), [by_hand]))
     house.crawl(until=baselined, seconds=2.0)
     paper.show("/news/", "/secret/the-story-nobody-may-fetch-now", "/the-story-all-may-fetch-now")
     paper.story("/the-story-all-may-fetch-now")
@@ -143,6 +146,34 @@ def test_a_page_that_fails_for_now_is_tried_again(house, paper, monkeypatch):
     assert house.visits("paper.test").count(path) == 3
 
 
+def test_a_restart_gives_a_page_no_more_tries(house, paper, monkeypatch):
+    monkeypatch.setattr("mayfly.crawl.visits._PAGE_RETRY", 0.05)
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    path = "/the-story-that-never-comes"
+    paper.pages[path] = Reply(b"later", 500)
+    paper.show("/news/", path)
+    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
+    house.crawl(seconds=4.0, until=lambda crawler: crawler.learning is None and not crawler.parts.pages)
+    assert house.pages() == {path: "failed"}
+    assert house.visits("paper.test").count(path) == 3
+
+
+def test_a_page_that_waited_longer_than_history_is_kept_is_dropped(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    path = "/the-story-that-waits"
+    paper.pages[path] = Reply(b"later", 500)
+    paper.show("/news/", path)
+    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
+    house.crawl(seconds=2.0, keep_history=0.001)
+    assert house.ask(lambda store: store.waiting()) == []
+
+
 def test_a_busy_site_is_left_alone(house, paper):
     paper.show("/", "/news/", "/sport/")
     paper.show("/sport/")
@@ -203,3 +234,17 @@ def test_it_can_be_stopped_while_it_learns_again(house, paper):
     assert crawler.parts.tally.crawls == 0 or crawler.learning is None
     house.crawl(until=lambda crawler: crawler.learning is None and crawler.parts.tally.crawls > 2)
     assert len(house.visits("paper.test")) > before
+
+
+def test_a_source_whose_reader_died_still_shows_what_it_showed(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/", "/a-story-that-was-there-before")
+    house.find("paper.test")
+    house.crawl(until=baselined)
+    shown = {source.url: source.shown for source in house.ask(lambda store: store.sources())}
+    for path in ("/", "/news/"):
+        paper.pages[path] = Reply(b"<p>a <b>b</b>" * 300_000)
+    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 2, reading_seconds=0.02)
+    sources = house.ask(lambda store: store.sources())
+    assert {source.url: source.shown for source in sources} == shown
+    assert {source.failure for source in sources} == {"reader-died"}

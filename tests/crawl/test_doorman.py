@@ -8,6 +8,7 @@ import pytest
 
 from mayfly.core.politeness import Bucket
 from mayfly.crawl.doorman import Doorman
+from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.robots import Robots, read_rules
 
@@ -123,6 +124,48 @@ def test_all_requests_pay_from_one_budget():
     assert asyncio.run(main()) >= (30 - 1 - 10) / 20
 
 
+def test_tokens_kept_while_sites_rest_do_not_leave_together():
+    async def main():
+        door, loop, log = doorman(rate=20.0, host_delay=0.0), asyncio.get_running_loop(), []
+
+        async def fly(number):
+            passage = door.passage("page", paid=True)
+            assert await passage.may(f"http://{number}.a.test/") is None
+            log.append(time.monotonic())
+            passage.leave()
+
+        flights = []
+        for number in range(30):
+            door._robots.remember(f"http://{number}.a.test", b"", time.time())
+        door.rest("a.test", 1.6)
+        while len(flights) < 30:
+            if door._bucket.take(loop.time()):
+                flights.append(asyncio.ensure_future(fly(len(flights))))
+            await asyncio.sleep(0.005)
+        await asyncio.gather(*flights)
+        return sorted(log)
+
+    log = asyncio.run(main())
+    assert len(log) == 30
+    most = max(sum(1 for at in log if begin <= at <= begin + 0.3) for begin in log)
+    assert most <= 1 + 20 * (0.3 + 0.5) + 1
+
+
+def test_a_crawl_delay_counts_from_the_request_that_told_of_it():
+    class Asked(Web):
+        async def fetch(self, url, *, accept="", limits=None, may=None):
+            await may(url)
+            return Response(url, url, 200, (), b"User-agent: *\nCrawl-delay: 0.4\n", 0, time.time(), 0.0, 0, "")
+
+    async def main():
+        door, log = doorman(Asked()), []
+        begin = time.monotonic()
+        await ask(door, "http://new.test/", log=log)
+        return log[0][0] - begin
+
+    assert asyncio.run(main()) >= 0.39
+
+
 def test_a_crawl_delay_is_kept_and_told():
     async def main():
         door, log, told = doorman(Web(rules=b"User-agent: *\nCrawl-delay: 0.3\n")), [], []
@@ -155,6 +198,32 @@ def test_when_the_crawl_ends_nothing_more_leaves():
         await asyncio.sleep(0.01)
         door.stopping = True
         return await waiting
+
+    assert asyncio.run(main()) is Reason.STOPPING
+
+
+def test_who_waits_long_leaves_at_once_when_the_crawl_ends():
+    async def main():
+        door = doorman(rate=0.01)
+        door.rest("a.test", 60.0)
+        passages = [ask(door, "http://a.test/1"), ask(door, "http://b.test/"), ask(door, "http://c.test/")]
+        waiting = asyncio.gather(*passages)  # one for its site, one for a token
+        await asyncio.sleep(0.05)
+        door.stopping = True
+        return await asyncio.wait_for(waiting, 3.0)
+
+    assert asyncio.run(main()).count(Reason.STOPPING) == 2
+
+
+def test_robots_txt_that_was_not_asked_for_since_all_ends_forbids_nothing():
+    class Stopped(Web):
+        async def fetch(self, url, *, accept="", limits=None, may=None):
+            return Failed(url, url, await may(url), "", time.time(), 0.0, 0)
+
+    async def main():
+        door = doorman(Stopped())
+        door.stopping = True
+        return await ask(door, "http://new.test/")
 
     assert asyncio.run(main()) is Reason.STOPPING
 

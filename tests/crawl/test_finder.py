@@ -1,10 +1,14 @@
 """Where new content of a host appears."""
 
+import asyncio
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mayfly.core.model import DAY
 from mayfly.core.sources import is_dated, looks_like_article, select
+from mayfly.crawl.finder import Found
 from mayfly.testing.messages import Reply
 
 FEED = (
@@ -60,8 +64,6 @@ def test_links_that_stay_become_sources_in_time(house, paper):
     paper.show("/", "/politics/", "/a-special-about-the-long-flood/", "/2026/10/01/a-dated-one")
     [found] = house.find("paper.test", older_than=0.5)
     assert "/a-special-about-the-long-flood/" not in by_kind(found)["category"]
-    import time
-
     time.sleep(0.6)
     [found] = house.find("paper.test", older_than=0.5)
     assert by_kind(found)["category"] == {"/politics/", "/a-special-about-the-long-flood/"}
@@ -78,6 +80,55 @@ def test_a_host_that_is_not_there_is_named(house):
     assert found.sources == []
     assert found.failure
     assert house.ask(lambda store: store.hosts())[0].failure == found.failure
+
+
+def test_the_first_look_is_the_first_that_succeeds(house, paper):
+    paper.pages["/"] = Reply(b"later", 500)
+    [found] = house.find("paper.test")
+    assert found.failure == "server-error"  # not what became of https
+    paper.show("/", "/politics/")
+    [found] = house.find("paper.test")
+    assert by_kind(found)["category"] == {"/politics/"}
+
+
+def test_a_host_that_is_busy_is_asked_no_more_and_looked_at_again(house, paper):
+    paper.show("/", "/politics/")
+    paper.pages["/feed"] = Reply(b"", 429, headers=(("Retry-After", "30"),))
+    [found] = house.find("paper.test")
+    assert found.failure == "busy"
+    assert house.visits("paper.test")[-1] == "/feed"
+    assert {source.url for source in house.ask(lambda store: store.sources())} >= {"http://paper.test/politics/"}
+    del paper.pages["/feed"]
+    [found] = house.find("paper.test")
+    assert not found.failure and by_kind(found)["category"] == {"/politics/"}
+
+
+def test_what_robots_txt_forbids_is_no_source(house, paper):
+    paper.show("/", "/politics/", "/secret/")
+    [found] = house.find("paper.test")
+    assert by_kind(found)["category"] == {"/politics/"}
+
+
+def test_a_look_that_was_cut_short_counts_for_nothing(house, paper):
+    paper.show("/", "/politics/")
+
+    async def work():
+        async with house.opened() as crawler:
+            await crawler.parts.store.add_hosts(time.time(), ["paper.test"])
+            paper.pages["/feed"] = lambda request: crawler.stop() or Reply(b"", 404)
+            return await crawler.search(["paper.test"], lambda: None)
+
+    [found] = asyncio.run(work())
+    assert found.failure == "stopping"
+    [host] = house.ask(lambda store: store.hosts())
+    assert (host.found_at, host.failure) == (None, "")
+
+
+def test_a_front_page_of_thousands_of_links_takes_no_time():
+    found, began = Found("a.test"), time.monotonic()
+    for number in range(20_000):
+        found.add(f"http://a.test/{number}/", "category", "")
+    assert len(found.sources) == 20_000 and time.monotonic() - began < 5.0
 
 
 PATHS = st.from_regex(r"(/[a-z0-9-]{0,20}){1,4}/?", fullmatch=True)

@@ -1,9 +1,7 @@
 """When a source is given up, and why."""
 
-import pytest
-
 from mayfly.core.model import DAY
-from mayfly.crawl.retiring import GONE_AFTER, SILENT_CRAWLS, gone, moved, silent, twins
+from mayfly.crawl.retiring import GONE_AFTER, SILENT_CRAWLS, gone, moved, moved_for_good, silent, twins
 from mayfly.crawl.watched import Watched
 from mayfly.fetch.answers import Hop, Response
 from mayfly.fetch.validators import UNKNOWN
@@ -17,7 +15,6 @@ def source(number=0, url="https://news.example/a/", **other):
         "id": number + 1, "site": "news.example", "kind": "category", "validators": UNKNOWN, "crawls": 50,
         "failures": 0, "failure": "", "unchanged": 0, "last_new": None, "found_at": NOW - 100 * DAY,
         "active": True, "pinned": None,
-        "demoted": False,
     }  # fmt: skip
     return Watched(number=number, url=url, **(usual | other))
 
@@ -72,21 +69,38 @@ def test_few_links_say_nothing():
     assert twins({0: few, 1: few}, {0: source(0), 1: source(1)}) == {}
 
 
-@pytest.fixture
-def found(house, paper):
-    paper.show("/", "/news/", "/sport/")
-    paper.show("/news/")
-    paper.show("/sport/")
-    house.find("paper.test")
-    return house
-
-
 def states(house):
     rows = house.ask(lambda store: store.sources())
     return {row.url.removeprefix("http://paper.test"): (row.state, row.reason) for row in rows}
 
 
-def test_a_source_that_moved_is_watched_where_it_is_now(found, paper):
+def test_a_move_is_believed_when_it_has_lasted():
+    there, one = "https://news.example/b/", source()
+    assert not moved_for_good(one, there, NOW)
+    assert not moved_for_good(one, there, NOW + DAY / 2)
+    assert not moved_for_good(one, None, NOW + DAY)  # it was being mended
+    assert not moved_for_good(one, there, NOW + 2 * DAY)
+    assert moved_for_good(one, there, NOW + 3 * DAY)
+
+
+def test_a_source_that_moves_back_is_watched_again(found, paper, monkeypatch):
+    monkeypatch.setattr("mayfly.crawl.retiring.MOVED_FOR", 0.0)
+    paper.pages["/sport/"] = Reply(b"", 301, headers=(("Location", "/games/"),))
+    paper.show("/games/")
+
+    def active(path):
+        return lambda crawler: (one := crawler.parts.sources._urls.get(f"http://paper.test{path}")) and one.active
+
+    gone = active("/sport/")
+    found.crawl(8.0, until=lambda crawler: len(crawler.parts.sources) == 4 and not gone(crawler))
+    paper.show("/sport/")
+    paper.pages["/games/"] = Reply(b"", 301, headers=(("Location", "/sport/"),))
+    found.crawl(8.0, until=lambda crawler: len(crawler.parts.sources) == 4 and active("/sport/")(crawler))
+    assert states(found)["/sport/"] == ("active", "")
+
+
+def test_a_source_that_moved_is_watched_where_it_is_now(found, paper, monkeypatch):
+    monkeypatch.setattr("mayfly.crawl.retiring.MOVED_FOR", 0.0)
     paper.pages["/sport/"] = Reply(b"", 301, headers=(("Location", "/games/"),))
     paper.show("/games/")
     found.crawl(

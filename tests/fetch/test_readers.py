@@ -39,6 +39,24 @@ def test_a_document_comes_back_as_it_was_read(run) -> None:
     ]
 
 
+def test_a_header_that_is_no_text_stops_nobody(run) -> None:
+    async def work() -> list[Document]:
+        async with Readers(seconds=5.0) as readers:
+            odd = readers.read(PAGE, "https://example.com/", content_type="text/html; charset=\udcff", now=time.time())
+            return await asyncio.wait_for(asyncio.gather(odd, read(readers)), 20.0)
+
+    assert [document.title for document in run(work())] == ["Hello", "Hello"]
+
+
+def test_ctrl_c_is_not_for_readers(run) -> None:
+    async def work() -> int:
+        async with Readers() as readers:
+            await read(readers)
+            return os.getpgid(readers.pids[0])
+
+    assert run(work()) != os.getpgid(0)  # the terminal tells the group of the crawler
+
+
 def test_many_bodies_share_few_readers(run) -> None:
     async def work() -> list[Document]:
         async with Readers(2) as readers:

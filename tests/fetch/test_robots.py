@@ -196,11 +196,12 @@ def test_the_last_good_copy_serves_for_a_day_while_it_cannot_be_had() -> None:
     robots = Robots(origin, AGENT)
     origin.answer = found(b"User-agent: *\nDisallow: /private")
     assert may(robots, 0.0) is None
-    robots._kept["https://example.com"].until = 10.0  # as if it had been kept for less
     origin.answer = failed(503, Reason.BUSY)
-    assert may(robots, 20.0) is None
-    assert may(robots, 20.0, "https://example.com/private") is Reason.ROBOTS
-    assert may(robots, DAY + 2 * HOUR) is Reason.ROBOTS_UNREACHABLE
+    assert may(robots, DAY + 1) is None
+    assert may(robots, DAY + 1, "https://example.com/private") is Reason.ROBOTS
+    assert may(robots, 2 * DAY - 1) is None
+    assert may(robots, 2 * DAY + 2 * HOUR) is Reason.ROBOTS_UNREACHABLE
+    assert may(robots, 2 * DAY + 4 * HOUR) is Reason.ROBOTS_UNREACHABLE
 
 
 def test_a_busy_server_says_when_to_ask_again() -> None:

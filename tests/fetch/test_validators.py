@@ -25,6 +25,11 @@ def test_the_first_request_is_plain_and_the_next_conditional() -> None:
     assert known.headers() == {"If-None-Match": '"1"', "If-Modified-Since": "Mon, 16 Nov 2026 00:00:00 GMT"}
 
 
+def test_what_no_request_can_hold_is_not_sent() -> None:
+    for odd in ('"\udcff"', '"\x01"', '"é"', f'"{"x" * 2000}"'):
+        assert UNKNOWN.after(Answered(b"a", odd)).headers() == {}
+
+
 def test_an_etag_that_changes_with_every_answer_hides_nothing_and_shows_nothing() -> None:
     known = UNKNOWN.after(Answered(b"a", '"1"'))
     assert not known.changed(Answered(b"a", '"2"'))

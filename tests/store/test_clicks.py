@@ -1,6 +1,9 @@
 """Clicks: by page and span of time, told once, of fetched pages only."""
 
-from mayfly.store.records import ClickRow, ClicksTaken
+import pytest
+
+from mayfly.core.model import DAY
+from mayfly.store.records import ClickRow, ClicksTaken, Retention
 
 
 def told(store, cursor: int = 0) -> list[tuple[int, float, float]]:
@@ -31,11 +34,36 @@ def test_only_clicks_of_kept_pages_whose_span_ends_after_the_fetch_are_told(stor
     assert told(store) == [(1, 1800.0, 1.0), (1, 3000.0, 1.0)]
 
 
-def test_shows_are_kept_and_not_told(store, make) -> None:
+def test_kind_position_and_width_are_told(store, make) -> None:
     with_pages(store, make)
-    store.add_clicks(3000.0, [ClickRow(make.url(1), 2000.0, kind="show", position=3), ClickRow(make.url(1), 2000.0)])
-    assert told(store) == [(1, 1800.0, 1.0)]
+    store.add_clicks(3000.0, [ClickRow(make.url(1), 2000.0, 9.0, "show", 3), ClickRow(make.url(1), 2000.0)])
+    clicks, _ = store.clicks_since(0)
+    assert (clicks.show.tolist(), clicks.position.tolist()) == ([True, False], [3, 0])
+    assert (clicks.number.tolist(), clicks.width.tolist()) == ([9.0, 1.0], [1200.0, 1200.0])
+
+
+def test_a_day_stays_a_day_and_counts_from_the_fetch_on(store, make) -> None:
+    store.commit(make.crawl(0, 100.0, 1, 2))
+    store.commit(make.fetched(1, 0.25 * DAY))
+    store.commit(make.fetched(2, 0.75 * DAY, published=0.5 * DAY, published_from="meta"))
+    days = [ClickRow(make.url(page), day * DAY, 8.0, span=DAY) for page in (1, 2) for day in (0, 1)]
+    store.add_clicks(3 * DAY, days)
+    clicks, _ = store.clicks_since(0)
+    assert clicks.at.tolist() == [0.5 * DAY, 1.5 * DAY] * 2 and set(clicks.width.tolist()) == {DAY}
+    assert clicks.number.tolist() == pytest.approx([6.0, 8.0, 4.0, 8.0], rel=0.01)
+
+
+def test_a_batch_counts_once(store, make) -> None:
+    with_pages(store, make)
+    rows = [ClickRow(make.url(1), 2000.0), ClickRow(make.url(7), 2000.0)]
+    assert not store.has_batch("monday")
+    assert store.add_clicks(3000.0, rows, batch="monday") == ClicksTaken(1, 1)
+    assert store.add_clicks(3001.0, rows, batch="monday") == ClicksTaken(1, 1)
+    assert store.has_batch("monday")
+    assert store.add_clicks(3001.0, rows, batch="tuesday") == ClicksTaken(1, 1)
     assert store.stats()["clicks"] == 2
+    store.prune(3000.5 + 7 * DAY, Retention())
+    assert not store.has_batch("monday") and store.has_batch("tuesday")
 
 
 def test_a_cursor_tells_each_row_once(store, make) -> None:

@@ -62,12 +62,15 @@ def _wanted(
     from mayfly.crawl.finder import hosts_in
 
     lines, feeds = list(hosts), list[str]()
+    for word in lines:
+        if not hosts_in([word]):
+            raise UsageError(f"'{word}' is no host; write it as example.com, or as the address of its front page")
     if file is not None:
         lines += _text(file).splitlines()
     if opml is not None:
         from mayfly.fetch.reader import read
 
-        document = read(opml.read_bytes() if opml.exists() else _missing(opml), "https://opml.invalid/", now=0.0)
+        document = read(_bytes(opml), "https://opml.invalid/", now=0.0)
         feeds = list(document.feeds)
         lines += feeds
     if visits is not None:
@@ -79,14 +82,14 @@ def _wanted(
 
 
 def _text(path: Path) -> str:
+    return _bytes(path).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _bytes(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-
-
-def _missing(path: Path) -> bytes:
-    raise UsageError(f"{path} is not there")
 
 
 def _visited(text: str) -> list[str]:
@@ -152,6 +155,8 @@ async def _find(home: Path, settings: Settings, hosts: Sequence[str], feeds: Seq
 
 
 def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
+    from mayfly.crawl.health import sentence
+
     if as_json:
         for row in rows:
             typer.echo(json.dumps(row))
@@ -162,9 +167,11 @@ def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
     for row in rows:
         kinds = Counter(source["kind"] for source in row["sources"])
         many = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        table.append([row["host"], str(len(row["sources"])), many or f"none: {row['failure']}"])
+        why = f"{'; then' if many else 'none:'} {sentence(row['failure'])}" if row["failure"] else ""
+        table.append([row["host"], str(len(row["sources"])), f"{many}{why}"])
     words.print_table(["host", "sources", "of kind"], table)
-    typer.echo("\nmayfly sources lists them; mayfly crawl begins.")
+    if any(row["sources"] for row in rows):
+        typer.echo("\nmayfly sources lists them; mayfly crawl begins.")
 
 
 def _suggest(home: Path, first: int, as_json: bool) -> None:

@@ -34,6 +34,7 @@ API = "The HTTP API"
 GROUPS = {  # the headings of `crawl.settings`, by the setting that follows
     "contact": "Who we are",
     "budget": "How much",
+    "value-clicks": "What is worth something",
     "host-delay": "How gently",
     "older-than": "What is found",
     "text": "What is kept",

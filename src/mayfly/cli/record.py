@@ -144,7 +144,7 @@ def as_trace(history: History, name: str, about: dict[str, Any]) -> Trace:
 def _interest(clicks: Clicks, row_of_page: dict[PageId, int], published: Any) -> Interest:
     """Clicks of these pages. Only the middle of a bin is known, which may lie before the page did."""
     rows = np.array([row_of_page.get(page, -1) for page in clicks.page.tolist()], dtype=np.int64)
-    kept = rows >= 0
+    kept = (rows >= 0) & ~clicks.show
     page = rows[kept]
     at = np.maximum(clicks.at[kept], published[page])
     order = np.lexsort((page, at))

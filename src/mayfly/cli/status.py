@@ -57,8 +57,8 @@ class _Status:
         tally = parts.tally
         all_, crawls, pages = self._rates()
         words_ = [
-            f"{all_:.2g}/s of {parts.settings.budget:g}",
-            f"recrawl {crawls:.2g} new {pages:.2g}",
+            f"{_rate(all_)}/s of {parts.settings.budget:g}",
+            f"recrawl {_rate(crawls)} new {_rate(pages)}",
             f"{tally.found:,} found {tally.pages:,} fetched",
         ]
         if parts.scheduler.price is not None:
@@ -71,6 +71,8 @@ class _Status:
 
     def _remark(self) -> str:
         crawler, parts = self._crawler, self._crawler.parts
+        if crawler.stopping:
+            return f" · stopping: {crawler.flying} under way, Ctrl-C again stops at once"
         if crawler.learning is not None:
             return f" · learning again what it knew: {crawler.learning:,} crawls and fetches so far"
         if crawler.chores.paused:
@@ -106,8 +108,19 @@ class _Status:
         delay = (
             "" if tally.median_delay is None else f", {words.about(tally.median_delay)} after they appeared (median)"
         )
+        empty = self._crawler.learning is None and not len(parts.sources)
+        then = "There are no sources: mayfly find HOST… adds some." if empty else "Start it again and it goes on."
         return (
             f"{sum(requests.values()):,} requests: {requests['crawl']:,} crawls of {len(parts.sources):,} sources, "
             f"{requests['page']:,} of pages; {tally.found:,} new pages found, {tally.pages:,} fetched{delay}; "
-            f"{tally.failed:,} failures. Start it again and it goes on."
+            f"{tally.failed:,} failures. {then}"
         )
+
+
+def _rate(rate: float) -> str:
+    """Per second, in few letters.
+
+    >>> _rate(0.0123), _rate(2.34), _rate(123.4)
+    ('0.012', '2.3', '123')
+    """
+    return f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from mayfly.core.model import Fetch, FloatArray, IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import BoolArray, Fetch, FloatArray, IntArray, PageId, Seconds, SourceId
 
 
 class SourcesAdded(NamedTuple):
@@ -94,6 +94,7 @@ class ClicksCounted(NamedTuple):
     page: IntArray
     clicked_at: FloatArray
     number: FloatArray
+    timed: BoolArray | None = None  # False: of a day or so, of which only the middle is known; None: all are timed
 
 
 class ClockStepped(NamedTuple):

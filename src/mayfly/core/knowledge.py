@@ -23,11 +23,11 @@ class KnownPage:
 
     __slots__ = ("fetched_at", "found_at", "place", "published", "sources")
 
-    def __init__(self, published: Seconds, found_at: Seconds, source: SourceId, place: int) -> None:
+    def __init__(self, published: Seconds, found_at: Seconds, sources: tuple[SourceId, ...], place: int) -> None:
         self.published = published
         self.found_at = found_at
         self.fetched_at: Seconds | None = None
-        self.sources = [source]
+        self.sources = sources
         self.place = place  # stands still once the page is fetched
 
 
@@ -40,6 +40,7 @@ class Knowledge:
             seen=0.0, crawls=0, busy=False, retired=False, every=np.inf, host=0, site=0, ranks=0.0, log_ranks=0.0
         )
         self.pages: dict[PageId, KnownPage] = {}
+        self._alone: list[tuple[SourceId]] = []  # shared by the pages that one source shows, which most are
         self._hosts: dict[str, int] = {}
         self._sites: dict[str, int] = {}
 
@@ -52,6 +53,7 @@ class Knowledge:
         """Note new sources and return their host numbers; the order in which they are first crawled is drawn here."""
         row, first = self.source, self.source.size
         row.grow(first + len(hosts))
+        self._alone += [(source,) for source in range(first, row.size)]
         row.seen[first:] = at - NEVER * (1 + self._rng.random(len(hosts)))
         row.host[first:] = [self._hosts.setdefault(host, len(self._hosts)) for host in hosts]
         row.site[first:] = [self.site(site) for site in sites]
@@ -70,7 +72,9 @@ class Knowledge:
         published = new.published
         if published is None:
             published = at if since is None else (since + at) / 2
-        page = self.pages[new.page] = KnownPage(min(published, at), at, source, self._place(new.rank, source))
+        page = self.pages[new.page] = KnownPage(
+            min(published, at), at, self._alone[source], self._place(new.rank, source)
+        )
         return page
 
     def _place(self, rank: float | None, source: SourceId) -> int:
@@ -105,6 +109,7 @@ class Knowledge:
             age=np.maximum(clicks.clicked_at[click] - published[page_of], 0.0),
             number=clicks.number[click],
             first=within == 0,
+            timed=None if clicks.timed is None else clicks.timed[click],
         )
 
     def forget(self, now: Seconds) -> list[PageId]:

@@ -57,6 +57,7 @@ class Credited(NamedTuple):
     age: FloatArray  # of the page when it was clicked
     number: FloatArray
     first: BoolArray  # whether this source was the first to show the page
+    timed: BoolArray | None = None  # whether the age is known well enough to tell how interest fades; None: all are
 
 
 class Found(NamedTuple):

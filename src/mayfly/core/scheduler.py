@@ -26,7 +26,7 @@ from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
 
 STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
-_BEFORE_ALL = 1e12  # a key no policy gives
+_BEFORE_ALL, _PINNED = 1e12, 5e11  # keys no policy gives: of first looks, and of what is crawled whatever its worth
 _NO_SITE = "*"  # all pages and sources share one queue while the gate stands open
 
 
@@ -204,7 +204,7 @@ class Scheduler:
 
     def _shown_again(self, number: PageId, page: KnownPage, source: SourceId, at: Seconds) -> None:
         """A page other sources showed before is linked here too."""
-        page.sources.append(source)
+        page.sources = (*page.sources, source)
         if page.fetched_at is not None or self._feedback == "all":
             self._estimator.exposed(source, page.place, 0.0, at - page.published, at, first=False)
         if page.fetched_at is None:
@@ -235,11 +235,11 @@ class Scheduler:
 
     def _fetch_failed(self, event: events.FetchFailed) -> None:
         at, fetch, retry_at = event
-        if fetch.kind == "page" and fetch.id in self._frontier:
-            self._frontier.take(fetch.id)
+        site = self._in_flight.get(fetch, 0)
+        if fetch.kind == "page" and fetch.id in self._frontier:  # it failed in an earlier run
+            site = self._frontier.take(fetch.id)
         # A source was not seen, so it is as wanted as it was; it is only left alone until the retry.
         if retry_at is not None or fetch.kind == "source":
-            site = self._in_flight.get(fetch, 0)
             heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch, site))
         self._landed(fetch, at)
 
@@ -267,7 +267,7 @@ class Scheduler:
         if turn is Turn.PAGE and page is not None:
             return self._take_page(page)
         if turn is Turn.SOURCE and source is not None:
-            if self._known.source.crawls[source[1]]:
+            if self._known.source.crawls[source[1]] and source[0] < _PINNED:  # else its key tells of no price
                 self._policy.crawled(source[0])
             return self._take_source(source[1])
         # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
@@ -392,7 +392,7 @@ class Scheduler:
         seen = row.seen[:planned]
         missing = np.maximum(self._policy.seed_rounds - row.crawls[:planned], 0)
         keys = np.where(missing, _BEFORE_ALL * missing + now - seen, self._policy.keys(seen, now))
-        return np.where(now - seen >= row.every[:planned], np.maximum(keys, _BEFORE_ALL / 2 + now - seen), keys)
+        return np.where(now - seen >= row.every[:planned], np.maximum(keys, _PINNED + now - seen), keys)
 
     def _grow_sites(self) -> None:
         self._sites = self._known.sites

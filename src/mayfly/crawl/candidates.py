@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -37,7 +37,8 @@ class Patterns:
 
     def __init__(self, only: Iterable[str] = (), never: Iterable[str] = ()) -> None:
         self._only = _any_of(only)
-        self._never = _any_of(never)
+        unwanted = _any_of(never)
+        self.banned = None if unwanted is None else unwanted.match  # says of a URL whether nobody may fetch it
 
     def source(self, url: str) -> bool:
         """Whether this may be a source."""
@@ -45,7 +46,7 @@ class Patterns:
 
     def page(self, url: str) -> bool:
         """Whether this may be fetched."""
-        return self._never is None or self._never.match(url) is None
+        return self.banned is None or self.banned(url) is None
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
@@ -90,38 +91,43 @@ def shown_by(
     """The links of a source that may be pages; at its first crawl those that were there before are not wanted."""
     listed = kind in ("feed", "sitemap") or document.kind in ("feed", "sitemap")
     origin = "sitemap" if document.kind == "sitemap" else "feed"
-    home, shown = site_of(url), document.links
-    shown_links: list[ShownLink] = []
+    shown = document.links
+    links: list[ShownLink] = []
     dates: list[Seconds] = []
-    for place, site in _places(shown.urls, url, sources, patterns, home, other_hosts if listed else 0.0):
+    for place, (site, key) in _places(shown.urls, url, sources, patterns, other_hosts if listed else 0.0):
         address, date = shown.urls[place], shown.dates.get(place) if listed else None
-        if date is not None:
-            dates.append(date)
-        wanted = not first or (date is not None and date > now - NEW_AT_FIRST)
         anchor, context = shown.anchors[place], shown.contexts.get(place, "")
-        published = None if date is None else min(date, now)
-        link = (address, site, anchor, place + 1, context, published, "" if date is None else origin, wanted)
-        shown_links.append(ShownLink(*link))
+        if date is None:
+            links.append(ShownLink(address, site, anchor, place + 1, context, None, "", not first, key))
+            continue
+        dates.append(date)
+        wanted = not first or date > now - NEW_AT_FIRST
+        links.append(ShownLink(address, site, anchor, place + 1, context, min(date, now), origin, wanted, key))
     past = [date for date in dates if date <= now] if first else []
-    return Shown(shown_links, len(past), min(past) if len(past) > 1 else None)
+    return Shown(links, len(past), min(past) if len(past) > 1 else None)
 
 
 def _places(
-    urls: Sequence[str], source: str, sources: Container[str], patterns: Patterns, home: str, share: float
-) -> Iterator[tuple[int, str]]:
-    """Places and sites of links that may be pages: of the source's own site; and of others, up to a share of all."""
-    most = int(share * len(urls)) + (_FEW if share else 0)
-    keys: set[str] = set()
+    urls: Sequence[str], source: str, sources: Container[str], patterns: Patterns, share: float
+) -> list[tuple[int, _Traits]]:
+    """The links that may be pages: of the source's own site; and of others, up to a share of all."""
+    home, most = site_of(source), int(share * len(urls)) + (_FEW if share else 0)
+    keys, banned = set[str](), patterns.banned
+    places: list[tuple[int, _Traits]] = []
     for place, url in enumerate(urls):
         traits = _traits(url)
-        if traits is None or url == source or url in sources or traits.key in keys or not patterns.page(url):
+        if traits is None:
             continue
-        if traits.site != home:
+        site, key = traits
+        if key in keys or url == source or url in sources or (banned is not None and banned(url)):
+            continue
+        if site != home:
             if most <= 0:
                 continue
             most -= 1
-        keys.add(traits.key)
-        yield place, traits.site
+        keys.add(key)
+        places.append((place, traits))
+    return places
 
 
 class _Traits(NamedTuple):
@@ -129,7 +135,7 @@ class _Traits(NamedTuple):
     key: str  # the same for spellings of one page
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=30_000)
 def _traits(url: str) -> _Traits | None:
     """What is asked of every link at every crawl, and nearly always again; None: it can be no page."""
     return None if is_front(url) or is_dull(url) else _Traits(site_of(url), same_page(url))

@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from mayfly.core import events
-from mayfly.core.model import DAY, MINUTE, Seconds
+from mayfly.core.model import DAY, HOUR, MINUTE, Seconds
 from mayfly.core.outlook import Outlook
 from mayfly.crawl import retiring
 from mayfly.crawl.finder import Finder, Found
 from mayfly.crawl.lock import beat
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import announce
+from mayfly.errors import RunError
 from mayfly.store.records import ClockStep, Estimate, Minute, Retention
 
 _GIGABYTE = 1e9
@@ -26,6 +27,7 @@ _LOOK_AT_EDITS: Seconds = 2.0
 _SAVE_ESTIMATES: Seconds = 10.0  # at most so often
 _SEARCHES = 8  # hosts at once
 _LOOK_FOR_HOSTS: Seconds = 5.0
+_SEARCH_AGAIN: Seconds = HOUR  # where it failed
 log = logging.getLogger("mayfly")
 
 
@@ -74,7 +76,10 @@ class Chores:
             log.warning("the clock was set by %+.0f s, or the machine slept: nothing is learned of that time", by)
             parts.scheduler.observe(events.ClockStepped(now, by))  # before it is asked anything at the new time
             await parts.store.clock_stepped(ClockStep(now, by))
-        free = shutil.disk_usage(self._home).free
+        try:
+            free = shutil.disk_usage(self._home).free
+        except OSError as error:
+            raise RunError(f"the home {self._home} cannot be looked at any more: {error.strerror}") from None
         least = parts.settings.free_gigabytes * _GIGABYTE
         paused = (
             f"only {free / _GIGABYTE:.1f} GB free on disk, {least / _GIGABYTE:g} are needed" if free < least else ""
@@ -105,7 +110,7 @@ class Chores:
             clicks, cursor = await store.clicks_since(told)
             await store.clicks_told(now, cursor)
             if len(clicks.page) or told == cursor:
-                self._parts.scheduler.observe(events.ClicksCounted(now, clicks.page, clicks.at, clicks.number))
+                self._parts.scheduler.observe(self._parts.interest.counted(now, clicks))
 
     async def save_estimates(self) -> None:
         """What is believed and planned, for whoever looks at the home."""
@@ -182,7 +187,8 @@ class Chores:
         due = [
             host.host
             for host in await parts.store.hosts()
-            if host.found_at is None or host.found_at < now - parts.settings.find_every
+            if host.found_at is None
+            or host.found_at < now - min(parts.settings.find_every, _SEARCH_AGAIN if host.failure else np.inf)
         ]
         await self.search(due)
 

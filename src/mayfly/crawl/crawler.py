@@ -78,12 +78,16 @@ class Crawler:
         self._flights = Flights(self.parts)
         self.chores = Chores(self.parts, Finder(visitor, robots, store, settings), home, self.stir)
         self.learning: int | None = 0  # things of the past that were learned again so far; None: all
-        self.idle = False  # nothing may be fetched just now
         self._flying: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
         self._stopping = False
         self._nap: asyncio.Future[None] | None = None
+
+    @property
+    def stopping(self) -> bool:
+        """It was told to stop."""
+        return self._stopping
 
     @property
     def flying(self) -> int:
@@ -121,7 +125,7 @@ class Crawler:
         parts = self.parts
         await self._remember()
         parts.sources, parts.pages = await restore(
-            parts.store, parts.scheduler, parts.settings, parts.clock.now(), self._told
+            parts.store, parts.scheduler, parts.interest, parts.settings, parts.clock.now(), self._told
         )
         self.learning = None
 
@@ -185,16 +189,15 @@ class Crawler:
             await self._sleep(_NAP)
             return
         ready = self._bucket.next_token(now)
-        if ready > now:
+        if ready > now or self.parts.door.owed:  # those in the air go first
+            ready = max(ready, now + 0.001)
             await asyncio.sleep(min(ready - now, _NAP))
             return
         wall = self.parts.clock.now()
         fetch = self.parts.scheduler.next(wall)
         if not isinstance(fetch, Fetch):
-            self.idle = True
             await self._sleep(min(max(fetch.until - wall, 0.001), _NAP))
             return
-        self.idle = False
         self._bucket.take(loop.time())
         self._spawn(self._flights.fly(fetch))
         if len(self._flying) % 8 == 0:

@@ -8,6 +8,7 @@ for a redirect may lead to any site. All pauses run by the monotonic clock.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -19,36 +20,46 @@ from mayfly.fetch.reasons import Reason
 from mayfly.fetch.robots import Robots
 from mayfly.urls import site_of
 
+_LOOK_UP: Seconds = 1.0  # who waits looks so often whether all is to end
+_STALE: Seconds = 0.5  # a token older than this is given back
 _MOST_IDLE = 10_000  # sites and addresses remembered although nothing is asked of them now
 
 
 class _Turn:
     """One at a time, and a pause after each."""
 
-    __slots__ = ("delay", "free_at", "lock")
+    __slots__ = ("delay", "free_at", "left_at", "lock")
 
     def __init__(self, delay: Seconds) -> None:
         self.lock = asyncio.Lock()
         self.delay = delay
         self.free_at: Seconds = 0.0
+        self.left_at: Seconds = -math.inf  # when the last request ended
 
-    async def take(self) -> None:
+    async def take(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Comes back when it is our turn; or at once, if all is to end."""
         await self.lock.acquire()
         try:
             loop = asyncio.get_running_loop()
-            while (wait := self.free_at - loop.time()) > 0:  # it may be put off while we wait
-                await asyncio.sleep(min(wait, 1.0) + 0.001)
+            while (wait := self.free_at - loop.time()) > 0 and not stopping():  # it may be put off while we wait
+                await asyncio.sleep(min(wait, _LOOK_UP) + 0.001)
         except BaseException:
             self.lock.release()
             raise
 
     def leave(self) -> None:
-        self.free_at = max(self.free_at, asyncio.get_running_loop().time() + self.delay)
+        self.left_at = asyncio.get_running_loop().time()
+        self.free_at = max(self.free_at, self.left_at + self.delay)
         self.lock.release()
+
+    def slow(self, delay: Seconds, since: Seconds) -> None:
+        """Pause so long from now on, and after the last request already; it ended at `since` at the earliest."""
+        self.delay = delay
+        self.free_at = max(self.free_at, max(self.left_at, since) + delay)
 
     @property
     def idle(self) -> bool:
-        return not self.lock.locked() and self.free_at < asyncio.get_running_loop().time()
+        return not self.lock.locked() and self.free_at <= asyncio.get_running_loop().time()
 
 
 class Doorman:
@@ -65,6 +76,7 @@ class Doorman:
         self._paced: dict[str, Seconds] = {}  # sites whose robots.txt asks for another pause
         self._not_before: Seconds = -1.0  # pauses of sites asked by an earlier run begin here
         self.stopping = False
+        self.owed = 0  # fetches that gave their token back while they waited, and want it now
         self.requests: Counter[str] = Counter()  # by kind of passage
         self.on_pace: Callable[[str, Seconds], None] = lambda site, delay: None
 
@@ -85,11 +97,20 @@ class Doorman:
         """The pause a site gets."""
         return self._paced.get(site, self._host_delay)
 
-    async def token(self) -> None:
-        """Wait until the budget allows one more request."""
+    async def token(self, owed: bool = False) -> None:
+        """Wait until the budget allows one more request; or until all is to end."""
         loop = asyncio.get_running_loop()
-        while not self._bucket.take(loop.time()):
-            await asyncio.sleep(max(self._bucket.next_token(loop.time()) - loop.time(), 0.001))
+        self.owed += owed
+        try:
+            while not self.stopping and not self._bucket.take(loop.time()):
+                wait = self._bucket.next_token(loop.time()) - loop.time()
+                await asyncio.sleep(min(max(wait, 0.001), _LOOK_UP))
+        finally:
+            self.owed -= owed
+
+    def must_ask(self, url: str) -> bool:
+        """Whether robots.txt has to be asked for first."""
+        return self._robots.known(url, self._now()) is None
 
     async def _allows(self, url: str) -> Reason | None:
         """What robots.txt says; it may have to be fetched first, by a passage of its own."""
@@ -98,23 +119,21 @@ class Doorman:
         if known is None:
             passage = self.passage("robots")
             try:
-                rules = await self._robots.rules(url, now, passage.enter)
+                reason = await self._robots.may(url, now, passage.enter)
             finally:
                 passage.leave()
-            self._heed(site_of(url), rules.delay)
-        elif known.rules.allows(url):
-            if known.rules.delay is not None:
-                self._heed(site_of(url), known.rules.delay)
-            return None
-        return await self._robots.may(url, now)
+            known = self._robots.known(url, now)
+        else:
+            reason = None if known.rules.allows(url) else await self._robots.may(url, now)
+        if known is not None and known.rules.delay is not None:
+            self._heed(site_of(url), known.rules.delay)
+        return Reason.STOPPING if reason is not None and self.stopping else reason
 
     def _heed(self, site: str, delay: Seconds | None) -> None:
         """A Crawl-delay counts for the whole site; it only ever makes us slower."""
         if delay is not None and delay > self.delay_of(site):
             self._paced[site] = delay
-            turn = self._turn(site)
-            turn.delay = delay
-            turn.free_at = max(turn.free_at, self._not_before + delay)
+            self._turn(site).slow(delay, self._not_before)
             self.on_pace(site, delay)
 
     def _turn(self, site: str) -> _Turn:
@@ -147,12 +166,16 @@ class Passage:
 
     def __init__(self, door: Doorman, kind: str, paid: bool) -> None:
         self._door, self._kind, self._paid = door, kind, paid
+        self._owed = False  # it had a token
+        self._paid_at = asyncio.get_running_loop().time()
         self._held: _Turn | None = None
         self.requests = 0
 
     async def may(self, url: str) -> Reason | None:
         """Asked before each hop; comes back when the request may leave, or says why it may not."""
         self._release()
+        if self._paid and self._door.must_ask(url):
+            self._give_back()
         return await self._door._allows(url) or await self.enter(url)
 
     async def enter(self, url: str) -> Reason | None:
@@ -160,14 +183,19 @@ class Passage:
         self._release()
         door = self._door
         turn = door._turn(site_of(url))
-        await turn.take()
+        if not turn.idle:
+            self._give_back()
+        await turn.take(lambda: door.stopping)
         self._held = turn
-        await door._spread(url)
+        if not door.stopping:
+            await door._spread(url)
+        if asyncio.get_running_loop().time() > self._paid_at + _STALE:
+            self._give_back()
+        if not self._paid:
+            await door.token(self._owed)
         if door.stopping:
             return Reason.STOPPING
-        if not self._paid:
-            await door.token()
-        self._paid = False
+        self._paid = self._owed = False
         self.requests += 1
         door.requests[self._kind if self.requests == 1 else "redirect"] += 1
         return None
@@ -175,8 +203,12 @@ class Passage:
     def leave(self) -> None:
         """It is over: the site rests from now; a token not used goes back."""
         self._release()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """Others may use the token while we wait: one kept for long would leave beside those of then."""
         if self._paid:
-            self._paid = False
+            self._paid, self._owed = False, True
             self._door._bucket.give_back()
 
     def _release(self) -> None:
@@ -187,5 +219,6 @@ class Passage:
 
 def _forget_idle(turns: dict[str, _Turn]) -> None:
     if len(turns) >= _MOST_IDLE:
-        for key in [key for key, turn in turns.items() if turn.idle]:
+        now = asyncio.get_running_loop().time()
+        for key in [key for key, turn in turns.items() if not turn.lock.locked() and turn.free_at < now - _LOOK_UP]:
             del turns[key]

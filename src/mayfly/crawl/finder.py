@@ -37,11 +37,21 @@ class Found:
     sources: list[NewSource] = field(default_factory=list)
     candidates: list[str] = field(default_factory=list)
     failure: str = ""
+    _keys: set[str] = field(default_factory=set, repr=False)
 
     def add(self, url: str, kind: SourceKind, found_on: str) -> None:
         key = same_page(url)
-        if all(same_page(known.url) != key for known in self.sources):
+        if key not in self._keys:
+            self._keys.add(key)
             self.sources.append(NewSource(url, kind, found_on))
+
+
+class _Enough(Exception):
+    """The host is to be left alone for now."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(str(failed.reason))
+        self.failed = failed
 
 
 class Finder:
@@ -53,20 +63,34 @@ class Finder:
 
     async def find(self, host: str, now: Seconds) -> Found:
         """Look at a host (or at the address of a front page) and keep what was found."""
-        known = {old.url: old.first_seen for old in await self._store.candidates(host)}
-        first_look = not any(old.host == host and old.found_at for old in await self._store.hosts())
         found = Found(host)
-        visit, url = await self._front(host)
+        try:
+            await self._look(found, now)
+        except _Enough as enough:
+            found.failure = str(enough)
+            if enough.failed.reason is Reason.STOPPING:
+                return found  # half a look tells nothing: the next run looks anew
+            self._visitor.rest(enough.failed)
+        await self._keep(found, now)
+        return found
+
+    async def _look(self, found: Found, now: Seconds) -> None:
+        known = {old.url: old.first_seen for old in await self._store.candidates(found.host)}
+        visit, url = await self._front(found.host)
         if visit.document is None:
             answer = visit.answer
             found.failure = str(answer.reason) if isinstance(answer, Failed) else "nothing to read"
-        else:
-            found.add(url, "front", "")
-            await self._pages(visit.document, url, found, known, first_look, now)
-            await self._feeds(visit.document, url, found)
-            await self._sitemaps(url, found, now)
-        await self._keep(found, now)
-        return found
+            return
+        found.add(url, "front", "")
+        await self._pages(visit.document, url, found, known, now)
+        await self._feeds(visit.document, url, found)
+        await self._sitemaps(url, found, now)
+
+    async def _visit(self, url: str, feed: bool = False) -> Visit:
+        visit = await self._visitor.visit(url, "find", feed=feed)
+        if isinstance(visit.answer, Failed) and visit.answer.reason in (Reason.STOPPING, Reason.BUSY):
+            raise _Enough(visit.answer)
+        return visit
 
     async def _front(self, host: str) -> tuple[Visit, str]:
         """The front page, and where it is in truth: nearly all that speak https lead there from http."""
@@ -76,16 +100,19 @@ class Finder:
             address = canonical(root)
             if address is None:
                 continue
-            visit = await self._visitor.visit(address, "find")
-            if visit.document is not None:
-                final = visit.document.url
-                return visit, final if site_of(final) == site_of(address) else address
+            now = await self._visit(address)
+            if now.document is not None:
+                final = now.document.url
+                return now, final if site_of(final) == site_of(address) else address
+            if not isinstance(visit.answer, Failed) or visit.answer.status is None:  # who answered says most
+                visit = now
         return visit, host
 
-    async def _pages(
-        self, document: Document, url: str, found: Found, known: dict[str, Seconds], first_look: bool, now: Seconds
-    ) -> None:
-        """Links of the front page that are sources now, and those that may become some."""
+    async def _pages(self, document: Document, url: str, found: Found, known: dict[str, Seconds], now: Seconds) -> None:
+        """Links of the front page that are sources now, and those that may become some.
+
+        At the first look that succeeds none of them is known.
+        """
         home = site_of(url)
         paths = {
             link.url: urlsplit(link.url).path
@@ -94,10 +121,16 @@ class Finder:
             and not is_dull(link.url)
             and link.url != url
             and self._patterns.source(link.url)
+            and self._allowed(link.url, now)
         }
         found.candidates = list(paths)
-        for source in select(paths, known, now, self._settings.older_than, first_look):
+        for source in select(paths, known, now, self._settings.older_than, first_look=not known):
             found.add(source, "front" if is_front(source) else "category", url)
+
+    def _allowed(self, url: str, now: Seconds) -> bool:
+        """Whether robots.txt, as far as it is known, lets us fetch this."""
+        known = self._robots.known(url, now)
+        return known is None or known.rules.allows(url)
 
     async def _feeds(self, document: Document, url: str, found: Found) -> None:
         feeds = [feed for feed in document.feeds if site_of(feed) == site_of(url)]
@@ -115,14 +148,13 @@ class Finder:
             named = await self._first_of(_SITEMAP_PLACES, url, "sitemap")
         leaves: dict[str, str] = {}
         for address in named[:_MOST_INDEXES]:
-            visit = await self._visitor.visit(address, "find", feed=True)
+            visit = await self._visit(address, feed=True)
             if visit.document is None or visit.document.kind != "sitemap":
                 continue
             for leaf in visit.document.sitemaps or (address,):
                 leaves.setdefault(leaf, robots if leaf == address else address)
-        for leaf in likely(list(leaves)):
-            if self._patterns.source(leaf):
-                found.add(leaf, "sitemap", leaves[leaf])
+        for leaf in likely([leaf for leaf in leaves if self._patterns.source(leaf)], site_of(url)):
+            found.add(leaf, "sitemap", leaves[leaf])
 
     async def _first_of(self, places: Sequence[str], url: str, kind: str) -> list[str]:
         """The first of the usual places where there is one of that kind."""
@@ -130,7 +162,7 @@ class Finder:
             address = canonical(place, url)
             if address is None:
                 continue
-            visit = await self._visitor.visit(address, "find", feed=True)
+            visit = await self._visit(address, feed=True)
             if isinstance(visit.answer, Response) and visit.document is not None and visit.document.kind == kind:
                 return [address]
         return []
@@ -143,12 +175,15 @@ class Finder:
         await store.host_searched(host, now, found.failure)
 
 
-def likely(sitemaps: list[str]) -> list[str]:
-    """The sitemaps of a host that are worth a look, of however many there are.
+def likely(sitemaps: Sequence[str], home: str) -> list[str]:
+    """The sitemaps of a site that are worth a look, of however many are named; those of other sites are their affair.
 
-    >>> likely([f"https://a.test/sitemap-{number}.xml" for number in range(20)] + ["https://a.test/news.xml"])[:2]
-    ['https://a.test/news.xml', 'https://a.test/sitemap-19.xml']
+    >>> likely([f"https://a.test/map-{number}.xml" for number in range(20)] + ["https://a.test/news.xml"], "a.test")[:2]
+    ['https://a.test/news.xml', 'https://a.test/map-19.xml']
+    >>> likely(["https://else.test/news.xml"], "a.test")
+    []
     """
+    sitemaps = [url for url in sitemaps if site_of(url) == home]
     news = [url for url in sitemaps if "news" in url.lower()]
     rest = [url for url in reversed(sitemaps) if "news" not in url.lower()]
     return (news + rest)[:_MOST_SITEMAPS]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from mayfly.core import events
 from mayfly.core.model import Fetch, PageId, Seconds
@@ -18,8 +17,6 @@ from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
 from mayfly.store.records import Crawled, Fetched, FetchFailure, LandedCrawl, LandedFetch, NewSource
 from mayfly.urls import canonical, site_of
-
-log = logging.getLogger("mayfly")
 
 
 class Flights:
@@ -52,8 +49,9 @@ class Flights:
         assert isinstance(landed, LandedCrawl)
         self._note(source, crawled, landed)
         self._tell(source, crawled, landed, at + parts.clock.steps - steps)
+        await self._move(source, visit.answer)
         if visit.document is not None:
-            await self._follow_up(source, visit.answer, visit.document)
+            await self._follow_up(source, visit.document)
 
     def _crawled(self, source: Watched, visit: Visit, answer: Response, at: Seconds) -> Crawled:
         parts, document = self._parts, visit.document
@@ -66,7 +64,7 @@ class Flights:
                 source.kind,
                 first=source.crawls == 0,
                 now=at,
-                sources=parts.sources,
+                sources=parts.sources.urls,
                 patterns=parts.patterns,
                 other_hosts=parts.settings.other_hosts,
             )
@@ -106,8 +104,21 @@ class Flights:
             )
         )  # fmt: skip
 
-    async def _follow_up(self, source: Watched, answer: Response, document: Document) -> None:
-        """A source may name other sources; and say that it is none, or is elsewhere now."""
+    async def _move(self, source: Watched, answer: Response) -> None:
+        """A source may be elsewhere now; and come back."""
+        store, now = self._parts.store, self._parts.clock.now()
+        led = retiring.moved(source, answer)
+        there = None if led is None else canonical(led)
+        if not retiring.moved_for_good(source, None if there == source.url else there, now) or there is None:
+            return
+        old = await store.source_at(there)
+        if old is not None and old.state == "retired" and old.reason.startswith(retiring.MOVED):
+            await store.edit_source(old.id, state="active", reason="")
+        await store.add_sources(now, [NewSource(there, source.kind, source.url)])
+        await store.edit_source(source.id, state="retired", reason=f"{retiring.MOVED}{there}")
+
+    async def _follow_up(self, source: Watched, document: Document) -> None:
+        """A source may name other sources; and say that it is none."""
         parts, store = self._parts, self._parts.store
         found = [
             NewSource(feed, "feed", source.url)
@@ -115,15 +126,12 @@ class Flights:
             if feed not in parts.sources and site_of(feed) == source.site and parts.patterns.source(feed)
         ]
         if document.sitemaps and not document.links and not source.pinned:
-            found += [NewSource(leaf, "sitemap", source.url) for leaf in likely(list(document.sitemaps))]
+            leaves = [leaf for leaf in document.sitemaps if parts.patterns.source(leaf)]
+            found += [NewSource(leaf, "sitemap", source.url) for leaf in likely(leaves, source.site)]
             await store.edit_source(source.id, state="retired", reason="a list of sitemaps, which are watched instead")
-        new_home = retiring.moved(source, answer)
-        if new_home is not None and (there := canonical(new_home)) is not None and there != source.url:
-            found.append(NewSource(there, source.kind, source.url))
-            await store.edit_source(source.id, state="retired", reason=f"moved to {there}")
         if found:
             of_site = sum(1 for one in parts.sources if one.site == source.site)
-            room = max(parts.settings.most_sources - of_site, 1)
+            room = max(parts.settings.most_sources - of_site, 0)
             await store.add_sources(parts.clock.now(), found[:room])
 
     async def _source_failed(self, fetch: Fetch, source: Watched, failed: Failed, at: Seconds) -> None:

@@ -11,6 +11,7 @@ from mayfly.core.scheduler import Scheduler
 from mayfly.crawl.candidates import Patterns
 from mayfly.crawl.clock import Clock
 from mayfly.crawl.doorman import Doorman
+from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.tally import Tally
 from mayfly.crawl.visits import Visitor
@@ -45,3 +46,7 @@ class Parts:
     sources: Sources = field(default_factory=Sources)
     pages: Pages = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
+    interest: Interest = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.interest = Interest(self.settings)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from mayfly.core import events
 from mayfly.core.model import Fetch, Seconds
 from mayfly.core.scheduler import Scheduler
+from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
 from mayfly.store.records import ClockStep, Past, PastClicks, PastCrawl, PastFetch
@@ -20,21 +19,28 @@ from mayfly.urls import host_of
 
 
 async def restore(
-    store: Store, scheduler: Scheduler, settings: Settings, now: Seconds, told: Callable[[], None] = lambda: None
+    store: Store,
+    scheduler: Scheduler,
+    interest: Interest,
+    settings: Settings,
+    now: Seconds,
+    told: Callable[[], None] = lambda: None,
 ) -> tuple[Sources, Pages]:
     """Bring a scheduler up to date, calling `told` for each thing that happened. Returns sources and waiting pages."""
     sources = Sources()
     announce(scheduler, sources.take(await store.sources())[0], settings, now)
     async for past in store.past(now - settings.keep_history):
-        event = _as_event(past, sources)
+        event = _as_event(past, sources, interest)
         if event is not None:
             scheduler.observe(event)
         told()
     pages: Pages = {}
     for page in await store.waiting():
         first = sources.of(page.sources[0]) if page.sources else None
-        if first is not None:
-            pages[page.page] = KnownPage(page.url, page.site, first.number, page.found_at)
+        if page.found_at < now - settings.keep_history:  # nothing tells the scheduler of it any more
+            scheduler.dropped.add(page.page)
+        elif first is not None:
+            pages[page.page] = KnownPage(page.url, page.site, first.number, page.found_at, page.tries)
             if page.retry_at is not None and page.retry_at > now:
                 scheduler.observe(events.FetchFailed(now, Fetch("page", page.page), page.retry_at))
     for page_id in scheduler.waiting():
@@ -57,7 +63,7 @@ def announce(scheduler: Scheduler, new: Sequence[Watched], settings: Settings, n
             scheduler.observe(events.SourcesPinned(now, [one.number], every))
 
 
-def _as_event(past: Past, sources: Sources) -> events.Event | None:
+def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event | None:
     if isinstance(past, PastCrawl):
         source = sources.of(past.source)
         if source is None:
@@ -71,5 +77,4 @@ def _as_event(past: Past, sources: Sources) -> events.Event | None:
     if isinstance(past, ClockStep):
         return events.ClockStepped(past.at, past.by)
     assert isinstance(past, PastClicks)
-    page, at, number = past.clicks
-    return events.ClicksCounted(past.at, np.asarray(page), np.asarray(at), np.asarray(number))
+    return interest.counted(past.at, past.clicks)

@@ -11,9 +11,11 @@ from mayfly.core.model import DAY, Seconds
 from mayfly.crawl.watched import Watched
 from mayfly.fetch.answers import Response
 from mayfly.fetch.reasons import Reason
-from mayfly.urls import same_page, site_of
+from mayfly.urls import site_of
 
 GONE_AFTER = 4  # answers of 404 or 410, one after the other, and never anything else between
+MOVED_FOR: Seconds = DAY  # sites lead all there is to one page while they are mended, or to whom they take for a robot
+MOVED = "moved to "
 SILENT_AFTER: Seconds = 60 * DAY  # a sitemap that has not changed
 SILENT_CRAWLS = 20
 _ALIKE = 0.95  # of the links of two sources together
@@ -33,6 +35,13 @@ def moved(source: Watched, answer: Response) -> str | None:
     if source.pinned or not answer.hops or any(hop.status not in _PERMANENT for hop in answer.hops):
         return None
     return answer.url if site_of(answer.url) == source.site and answer.url != source.url else None
+
+
+def moved_for_good(source: Watched, there: str | None, now: Seconds) -> bool:
+    """Whether a source is elsewhere for long enough; called after each crawl, with where that led."""
+    if there != source.moved_to:
+        source.moved_to, source.moved_since = there or "", now
+    return bool(there) and now - source.moved_since >= MOVED_FOR
 
 
 def silent(source: Watched, now: Seconds) -> str:
@@ -72,8 +81,3 @@ def _standing(source: Watched) -> tuple[bool, int, int]:
 
 def _alike(some: frozenset[int], others: frozenset[int]) -> bool:
     return len(some & others) >= _ALIKE * len(some | others)
-
-
-def same_address(url: str, other: str) -> bool:
-    """Whether two addresses are spellings of one."""
-    return same_page(url) == same_page(other)

@@ -34,6 +34,9 @@ class Settings:
     record_every: Duration = _is(
         0.0, "crawl every source at this interval, whatever it is worth; 0: as the policy says"
     )
+    # What is worth something
+    value_clicks: float = _is(1.0, "what a click on a page is worth")
+    value_shows: float = _is(0.0, "what a show of a page is worth, as on a page of results")
     # How gently
     host_delay: Duration = _is(5.0, "pause between two requests to a site, from the end of the last one")
     address_delay: Duration = _is(0.25, "the same for an IP address, which many sites may share")

@@ -16,7 +16,7 @@ from mayfly.fetch.readers import Readers
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.validators import UNKNOWN, Validators
 from mayfly.store.records import Fetched, Outcome
-from mayfly.urls import canonical, host_of
+from mayfly.urls import canonical, host_of, site_of
 
 _FEED_ACCEPT = (
     "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,text/xml;q=0.9,*/*;q=0.8"
@@ -43,6 +43,10 @@ class Visitor:
     def __init__(self, fetcher: Fetcher, readers: Readers, door: Doorman) -> None:
         self._fetcher, self._readers, self._door = fetcher, readers, door
 
+    def rest(self, failed: Failed) -> None:
+        """Leave a site alone as long as its failure asks for."""
+        self._door.rest(site_of(failed.url), site_rest(failed) or 0.0)
+
     async def visit(
         self,
         url: str,
@@ -67,7 +71,16 @@ class Visitor:
         document = await self._readers.read(
             answer.body, base, content_type=answer.content_type, now=answer.at, with_text=with_text
         )
+        if document.error is not None and document.error.startswith(Reason.READER_DIED):
+            return Visit(_unread(answer, document.error))  # an empty document would say that all its links left
         return Visit(answer, document)
+
+
+def _unread(answer: Response, error: str) -> Failed:
+    return Failed(
+        answer.asked, answer.url, Reason.READER_DIED, error.removeprefix(f"{Reason.READER_DIED}: "), answer.at,
+        answer.seconds, answer.requests, answer.status, hops=answer.hops,
+    )  # fmt: skip
 
 
 def fetched_of(page: int, asked: str, found_at: Seconds, visit: Visit, at: Seconds, warc: str = "") -> Fetched:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from mayfly.core.model import PageId, Seconds, SourceId
@@ -28,7 +28,8 @@ class Watched:
     found_at: Seconds
     active: bool
     pinned: Seconds | None
-    demoted: bool
+    moved_to: str = ""  # where its last crawls were led,
+    moved_since: Seconds = 0.0  # and since when
 
 
 @dataclass(slots=True)
@@ -57,6 +58,11 @@ class Sources:
     def __len__(self) -> int:
         return len(self._all)
 
+    @property
+    def urls(self) -> Container[str]:
+        """Their addresses."""
+        return self._urls
+
     def __contains__(self, url: object) -> bool:
         """Whether an address is a source."""
         return url in self._urls
@@ -66,9 +72,6 @@ class Sources:
 
     def of(self, source: SourceId) -> Watched | None:
         return self._by_id.get(source)
-
-    def numbers(self, sources: Iterable[SourceId]) -> list[int]:
-        return [self._by_id[source].number for source in sources if source in self._by_id]
 
     def take(self, rows: Sequence[Source]) -> tuple[list[Watched], list[Watched]]:
         """Note sources that are new here, and what was edited of the others. Returns both."""
@@ -104,7 +107,6 @@ def _watched(row: Source, number: int) -> Watched:
         found_at=row.found_at,
         active=row.state == "active",
         pinned=row.pinned,
-        demoted=bool(row.reason) and row.state == "active",
     )
 
 

@@ -232,7 +232,7 @@ async def _clicks(store: Store, page: PageId) -> float:
     total, cursor = 0.0, 0
     while True:
         clicks, behind = await store.clicks_since(cursor)
-        total += float(clicks.number[clicks.page == page].sum())
+        total += float(clicks.number[(clicks.page == page) & ~clicks.show].sum())
         if behind == cursor:
             return total
         cursor = behind

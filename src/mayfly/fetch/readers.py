@@ -17,7 +17,6 @@ import fcntl
 import gc
 import os
 import resource
-import signal
 import struct
 import subprocess
 import sys
@@ -109,7 +108,8 @@ class Readers:
     ) -> Document:
         """What a body says; a document with an error if reading it ended its reader."""
         loop = asyncio.get_running_loop()
-        asked = _Asked(body, _Question(len(body), url, content_type, now, with_text), loop.create_future())
+        kind = content_type.encode("utf-8", "replace").decode()  # a header may hold bytes that are no letters
+        asked = _Asked(body, _Question(len(body), url, kind, now, with_text), loop.create_future())
         self._waiting.append(asked)
         if len(self._waiting) >= _TOGETHER:
             self._give()
@@ -184,7 +184,9 @@ class _Reader:
     ) -> None:
         command = [sys.executable, "-m", "mayfly.fetch.readers", str(memory_bytes)]
         alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # threads nobody needs count against the limit of memory
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=alone)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=alone, process_group=0
+        )  # a group of its own: Ctrl-C is for the crawler, which ends it
         assert self._process.stdin is not None and self._process.stdout is not None
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         for pipe in (self._in, self._out):
@@ -299,7 +301,6 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawler, which ends us
     with contextlib.suppress(ValueError, OSError):  # not every system has this limit
         resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
     try:

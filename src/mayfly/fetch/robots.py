@@ -23,6 +23,7 @@ from mayfly.fetch.reasons import Reason
 READ_BYTES = 500 * 1024
 LONGEST_DELAY: Seconds = 120.0  # a longer Crawl-delay is cut to this
 KEPT: Seconds = DAY
+SERVES: Seconds = DAY  # longer, while it cannot be had
 ASK_AGAIN: Seconds = HOUR  # after a failure
 _MOST_HOSTS = 100_000
 _AGENT_LINE = re.compile(r"[ \t]*user[ -]?agent(?:[ \t]*:|[ \t])([^#\r\n]*)", re.IGNORECASE)
@@ -155,7 +156,7 @@ class Robots:
     def remember(self, origin: str, body: bytes | None, at: Seconds) -> None:
         """A copy from an earlier run; None: there was none."""
         rules = ALLOW_ALL if body is None else read_rules(body, self._agent)
-        self._kept[origin] = Kept(rules, at + KEPT, at + KEPT)
+        self._kept[origin] = Kept(rules, at + KEPT, at + KEPT + SERVES)
 
     async def may(
         self, url: str, now: Seconds, may: Callable[[str], Awaitable[Reason | None]] | None = None
@@ -172,11 +173,11 @@ class Robots:
     def _learn(self, origin: str, answer: Response | Failed, now: Seconds) -> Kept:
         old = self._kept.get(origin)
         if isinstance(answer, Response):
-            kept = Kept(read_rules(answer.body, self._agent), now + KEPT, now + KEPT)
+            kept = Kept(read_rules(answer.body, self._agent), now + KEPT, now + KEPT + SERVES)
             if self._learned:
                 self._learned(origin, answer.body, now)
         elif answer.status is not None and 400 <= answer.status < 500 and answer.status != 429:
-            kept = Kept(ALLOW_ALL, now + KEPT, now + KEPT)
+            kept = Kept(ALLOW_ALL, now + KEPT, now + KEPT + SERVES)
             if self._learned:
                 self._learned(origin, None, now)
         else:

@@ -13,6 +13,7 @@ from typing import Protocol
 import xxhash
 
 ASK_PLAINLY_AFTER = 20  # answers of 304, one after the other
+_LONGEST = 1000  # characters; servers refuse requests with long headers
 
 
 class Answer(Protocol):
@@ -47,7 +48,7 @@ class Validators:
         if self.lie or self.unmodified >= ASK_PLAINLY_AFTER:
             return {}
         asked = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {name: value for name, value in asked.items() if value}
+        return {name: value for name, value in asked.items() if _can_be_sent(value)}
 
     def changed(self, answer: Answer) -> bool:
         """Whether an answer shows another body than the last one."""
@@ -60,6 +61,11 @@ class Validators:
         same = (answer.etag, answer.last_modified) == (self.etag, self.last_modified)
         caught = same and bool(self.headers() or self.unmodified) and self.changed(answer)
         return Validators(answer.etag, answer.last_modified, answer.body_hash, 0, self.lie or caught)
+
+
+def _can_be_sent(value: str) -> bool:
+    """Whether a request can hold this: a server may say anything, and would be asked in vain for ever."""
+    return 0 < len(value) <= _LONGEST and value.isascii() and value.isprintable()
 
 
 UNKNOWN = Validators()

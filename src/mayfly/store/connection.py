@@ -13,7 +13,7 @@ from mayfly.errors import RunError
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
 
 BUSY_SECONDS: Seconds = 10.0
-_CACHE_KIB = 64 * 1024
+_CACHE_KIB = 16 * 1024  # the system keeps the rest of the file at hand, and gives it back when memory is short
 _CHECKPOINT_PAGES = 4000  # of 4 KiB; each checkpoint waits for the disk
 _LARGEST_IDLE_WAL = 64 << 20  # bytes
 
@@ -91,6 +91,7 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
 
 def _set_up(database: Database, read_only: bool) -> None:
     database.set_busy_handler(_wait_a_little)
+    database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else what asks a partial index is planned anew at each call
     database.pragma("cache_size", -_CACHE_KIB)
     database.pragma("mmap_size", 0)
     database.pragma("foreign_keys", False)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from mayfly.core.model import FloatArray, IntArray, PageId, Seconds, SourceId
+import msgspec
+
+from mayfly.core.model import BoolArray, FloatArray, IntArray, PageId, Seconds, SourceId
 
 SourceKind: TypeAlias = Literal["front", "category", "feed", "sitemap", "other"]
 SourceState: TypeAlias = Literal["active", "blocked", "retired"]
@@ -81,7 +83,7 @@ class Source:
 # What a crawl of a source brought
 
 
-class ShownLink(NamedTuple):
+class ShownLink(msgspec.Struct, frozen=True, gc=False):  # made for every link of every crawl
     """A link that may lead to a page, as a source showed it."""
 
     url: str  # canonical
@@ -92,6 +94,7 @@ class ShownLink(NamedTuple):
     published: Seconds | None = None
     published_from: str = ""  # feed, sitemap; empty: not said
     wanted: bool = True  # False: it was there before we looked, so it is remembered but not fetched
+    key: str = ""  # `urls.same_page` of it, from who has asked already
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ class WaitingPage(NamedTuple):
     fetched_at: Seconds | None
     rank: int
     retry_at: Seconds | None
+    tries: int = 0  # that failed
 
 
 # What happened, in order, to rebuild what is known
@@ -255,11 +259,14 @@ class ClockStep(NamedTuple):
 
 
 class Clicks(NamedTuple):
-    """Clicks by page and time. Parallel columns."""
+    """Clicks and shows by page and time. Parallel columns."""
 
     page: IntArray
     at: FloatArray  # the middle of the bin
     number: FloatArray
+    width: FloatArray  # of the bin
+    show: BoolArray  # a show, and no click
+    position: IntArray  # 1: at the top; 0: not known
 
 
 class PastClicks(NamedTuple):
@@ -278,6 +285,7 @@ class ClickRow(NamedTuple):
     number: float = 1.0
     kind: ClickKind = "click"
     position: int = 0  # 0: not known
+    span: Seconds | None = None  # it is of so long a time from `at` on, as a day; None: of a moment
 
 
 class ClicksTaken(NamedTuple):

@@ -184,6 +184,9 @@ class SqliteStore:
         told = await asyncio.to_thread(clicks.binned, rows, bin)
         return await self._write(lambda database: clicks.add(database, told, at, batch))
 
+    async def has_batch(self, batch: str) -> bool:
+        return await self._read(lambda database: clicks.has_batch(database, batch))
+
     async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
         return await self._read(lambda database: clicks.since(database, cursor))
 

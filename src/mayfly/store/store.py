@@ -133,8 +133,9 @@ class Store(Protocol):
     ) -> ClicksTaken:
         """Keep rows of a click log, all or none. Those of a named batch count once; again, the answer is the same."""
 
+    async def has_batch(self, batch: str) -> bool: ...
     async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
-        """Clicks of fetched pages, at or after their fetch, that came in behind the cursor; and the next cursor."""
+        """What came in behind the cursor of fetched pages, at or after their fetch; and the next cursor."""
 
     async def clicks_told(self, at: Seconds, cursor: int) -> None:
         """The crawler was told all up to the cursor."""

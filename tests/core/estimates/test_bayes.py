@@ -266,3 +266,24 @@ def test_a_million_sources_fit_into_a_gigabyte() -> None:
     assert len(beliefs.link_rate) == 1_000_000
     assert held > 50_000_000  # the columns are there, and were counted
     assert peak < 1_000_000_000
+
+
+def test_a_day_of_clicks_feeds_the_profit_and_not_the_decay() -> None:
+    """The same pages and clicks; of one half of the hosts only the day is known."""
+    rng = np.random.default_rng(5)
+    estimator = Bayes(hope=0.0, profit_half_life=1000 * DAY)
+    estimator.added(np.arange(2))
+    for day in range(1, 15):
+        for source in (0, 1):
+            estimator.crawled(source, (day - 1) * DAY, None, Found(20, 20, 0, 0, [0] * 20))
+            for _ in range(20):
+                estimator.exposed(source, 0, 1.0, 0.0, (day - 1) * DAY, first=True)
+        number = rng.poisson(PROFIT, (2, 20))
+        source = np.repeat([0, 1], number.sum(axis=1))
+        age = rng.exponential(2 * HOUR, len(source))
+        days = credited(source, np.where(source, 12 * HOUR, age))
+        estimator.counted(day * DAY, days._replace(timed=source == 0))
+    told = estimator.beliefs(14 * DAY)
+    assert told.page_profit == pytest.approx(PROFIT, rel=0.15)
+    assert told.profit_decay[0] == pytest.approx(1 / (2 * HOUR), rel=0.15)
+    assert told.profit_decay[1] == pytest.approx(told.profit_decay[0], rel=0.5)  # nothing of its own: as the others

@@ -145,3 +145,21 @@ def test_the_paper_knows_no_loss_no_rhythm_and_no_places() -> None:
     assert not beliefs.link_loss.any()
     assert (beliefs.rhythm == 1).all()
     assert (beliefs.place_worth == 1).all()
+
+
+def test_a_day_of_clicks_feeds_the_profit_and_not_the_decay() -> None:
+    def told(timed: list[bool] | None, more: int = 0) -> tuple[float, float]:
+        estimator = Paper()
+        estimator.added(np.array([0]))
+        for _ in range(10):
+            estimator.exposed(0, 0, 1.0, 0.0, 0.0, first=True)
+        rng = np.random.default_rng(1)
+        ages = [*rng.exponential(3 * HOUR, 100).tolist(), *[12 * HOUR] * more]
+        estimator.counted(3 * DAY, clicks([0] * len(ages), ages)._replace(timed=timed and np.array(timed)))
+        beliefs = estimator.beliefs(3 * DAY)
+        return float(beliefs.page_profit[0]), float(beliefs.profit_decay[0])
+
+    profit, decay = told(None)
+    twice, same = told([True] * 100 + [False] * 100, more=100)
+    assert (twice, same) == (pytest.approx(2 * profit), decay)
+    assert told([False] * 100) == (10.0, 1 / DAY)  # clicks by page, and the decay of before any fit

@@ -96,7 +96,8 @@ class Bayes:
         self._by_source.count(clicks.source, clicks.number)
         self._by_finder.count(clicks.source[clicks.first], clicks.number[clicks.first])
         self._by_place.count(clicks.place, clicks.number * clicks.share)
-        self._decay.count(host[clicks.source], clicks.age, clicks.number)
+        timed = slice(None) if clicks.timed is None else clicks.timed  # a day's sum says what, not how fast it fades
+        self._decay.count(host[clicks.source[timed]], clicks.age[timed], clicks.number[timed])
         self._decay_of = self._decay.fit()
         if self._use_places:
             self._place_worth = self._worth_of_places()

@@ -14,7 +14,7 @@ import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.estimates.fit import fit_decay
-from mayfly.core.model import DAY, PLACES, WEEK, Beliefs, Credited, Found, IntArray, Seconds, SourceId
+from mayfly.core.model import DAY, PLACES, WEEK, Beliefs, Credited, FloatArray, Found, IntArray, Seconds, SourceId
 
 
 class Paper:
@@ -41,7 +41,7 @@ class Paper:
         self._default_profit = default_profit
         self._fit = fit
         self._source = Columns(
-            gaps=(history,), found=(history,), crawls=0, pages=0.0, clicks=0.0, profit=0.0, decay=1 / DAY
+            gaps=(history,), found=(history,), crawls=0, pages=0.0, clicks=0.0, untimed=0.0, profit=0.0, decay=1 / DAY
         )
         self._histogram: dict[SourceId, dict[int, float]] = {}
         self._oldest: dict[SourceId, Seconds] = {}  # when the first page of a source that can be seen appeared
@@ -78,6 +78,9 @@ class Paper:
         row.clicks[:] += np.bincount(source, count, row.size)
         if not self._fit:
             return
+        if clicks.timed is not None:
+            row.untimed[:] += np.bincount(source[~clicks.timed], count[~clicks.timed], row.size)
+            source, age, count = source[clicks.timed], age[clicks.timed], count[clicks.timed]
         place = np.minimum(age // self._bin_width, self._bins - 1).astype(int)
         touched: dict[SourceId, dict[int, float]] = {}
         for number, bin_, more in zip(source.tolist(), place.tolist(), count.tolist(), strict=True):
@@ -96,10 +99,18 @@ class Paper:
         rate[~known] = rate[known].mean() if known.any() else 1 / DAY
         seen = (row.clicks > 0) & (row.pages > 0)
         mean_clicks = row.clicks / np.maximum(row.pages, 1.0)
-        profit = np.where(seen, row.profit if self._fit else mean_clicks, self._default_profit)
+        profit = np.where(seen, self._fitted(mean_clicks) if self._fit else mean_clicks, self._default_profit)
         if not self._unclicked:
             profit[(row.clicks == 0) & (row.pages > 0)] = 0.0
         return Beliefs(rate, profit, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size), np.ones(PLACES))
+
+    def _fitted(self, mean_clicks: FloatArray) -> FloatArray:
+        """P of the histograms, more by the clicks that are in none, for of them only the day is known."""
+        row = self._source
+        timed = row.clicks - row.untimed
+        with np.errstate(divide="ignore", invalid="ignore"):
+            more = np.where(timed > 1e-9 * row.clicks, row.profit * (row.clicks / timed), mean_clicks)
+        return np.where(row.untimed > 0, more, row.profit)
 
     def _refit(self, now: Seconds, touched: dict[SourceId, dict[int, float]]) -> None:
         """Algorithm 2 for the sources with new clicks, each from its last fit."""

@@ -8,15 +8,21 @@ from typing import Any, NamedTuple, TypeAlias
 import apsw
 import numpy as np
 
-from mayfly.core.model import PageId, Seconds
+from mayfly.core.model import HOUR, PageId, Seconds
 from mayfly.store.connection import Database
 from mayfly.store.records import ClickRow, Clicks, ClicksTaken
 from mayfly.store.tables import seen
 
-_Key: TypeAlias = tuple[str, float, str, int]  # url, beginning of the bin, kind, position
+_Key: TypeAlias = tuple[str, float, float, str, int]  # url, beginning and width of the bin, kind, position
+_WIDE = 2 * HOUR  # of a wider bin only the part behind the fetch is told
 _MOST_ROWS = 500_000  # told at once
 _CHUNK = 50_000
 _MOST_BATCHES = 1_000_000  # whose ids are kept
+# The share of a day's clicks that came after the fetch: as if they had come evenly since the page was published.
+_SEEN = (
+    f"CASE WHEN width > {_WIDE} AND bin < fetched_at THEN"
+    " (bin + width - fetched_at) / (bin + width - max(bin, min(coalesce(published, bin), fetched_at))) ELSE 1 END"
+)
 _INTO_CLICKS = "INSERT INTO clicks VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INTO_UNKNOWN = "INSERT INTO clicks_unknown (hash, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -26,18 +32,17 @@ class Binned(NamedTuple):
 
     counts: dict[_Key, float]
     rows: dict[str, int]  # how many there were, by URL
-    width: Seconds
 
 
 def binned(rows: Iterable[ClickRow], width: Seconds) -> Binned:
     """Add up what falls into one span of time. Needs no database, so no lock is held meanwhile."""
     counts: dict[_Key, float] = {}
     number_of: dict[str, int] = {}
-    for url, at, number, kind, position in rows:
-        key = url, at // width * width, kind, position
+    for url, at, number, kind, position, span in rows:
+        key = (url, at // width * width, width, kind, position) if span is None else (url, at, span, kind, position)
         counts[key] = counts.get(key, 0.0) + number
         number_of[url] = number_of.get(url, 0) + 1
-    return Binned(counts, number_of, width)
+    return Binned(counts, number_of)
 
 
 def add(database: Database, told: Binned, at: Seconds, batch: str) -> ClicksTaken:
@@ -61,8 +66,8 @@ def _add(database: Database, told: Binned) -> ClicksTaken:
     hash_of = dict(zip(urls, hashes.tolist(), strict=True))
     page_of = {url: page for url, number in hash_of.items() if (page := pages.get(number))}
     known, unknown = [], []
-    width, last = told.width, _last(database)
-    for (url, bin, kind, position), count in told.counts.items():
+    last = _last(database)
+    for (url, bin, width, kind, position), count in told.counts.items():
         page = page_of.get(url)
         if page is None:
             unknown.append((hash_of[url], bin, width, kind, position, count))
@@ -74,6 +79,10 @@ def _add(database: Database, told: Binned) -> ClicksTaken:
     _save_last(database, last)
     taken = sum(number for url, number in told.rows.items() if url in page_of)
     return ClicksTaken(taken, sum(told.rows.values()) - taken)
+
+
+def has_batch(database: Database, batch: str) -> bool:
+    return bool(database.execute("SELECT EXISTS (SELECT 1 FROM batches WHERE id = ?)", (batch,)).get)
 
 
 def found(database: Database, pages: Mapping[int, PageId]) -> None:
@@ -94,7 +103,7 @@ def found(database: Database, pages: Mapping[int, PageId]) -> None:
 
 
 def since(database: Database, cursor: int) -> tuple[Clicks, int]:
-    """Clicks of fetched pages behind the cursor, and the next cursor; half a million rows at most."""
+    """Clicks and shows of fetched pages behind the cursor, and the next cursor; half a million rows at most."""
     first, last = database.execute("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM clicks").get
     behind = max(cursor, first - 1)
     upto = max(behind, min(last, behind + _MOST_ROWS))
@@ -103,18 +112,20 @@ def since(database: Database, cursor: int) -> tuple[Clicks, int]:
 
 def between(database: Database, behind: int, upto: int, seq: int | None = None) -> Clicks:
     """Those behind one cursor up to another, of pages that were settled before `seq`."""
-    parts = [np.empty((0, 3))]
+    parts = [np.empty((0, 6))]
     for low in range(behind, upto, _CHUNK):
         rows = database.execute(
-            "SELECT page, bin + width / 2, count FROM clicks JOIN pages ON pages.id = page"
-            " WHERE clicks.id > ? AND clicks.id <= ? AND clicks.kind = 'click' AND outcome = 'fetched'"
+            f"SELECT page, bin + width / 2, count * {_SEEN}, width, kind = 'show', position"
+            " FROM clicks JOIN pages ON pages.id = page"
+            " WHERE clicks.id > ? AND clicks.id <= ? AND outcome = 'fetched'"
             " AND bin + width > fetched_at AND settled < ? ORDER BY clicks.id",
             (low, min(low + _CHUNK, upto), (1 << 62) if seq is None else seq),
         ).fetchall()
         if rows:
             parts.append(np.array(rows, float))
     table = np.concatenate(parts)
-    return Clicks(table[:, 0].astype(np.int64), table[:, 1].copy(), table[:, 2].copy())
+    page, at, number, width, show, position = (column.copy() for column in table.T)
+    return Clicks(page.astype(np.int64), at, number, width, show > 0, position.astype(np.int64))
 
 
 def tell(database: Database, at: Seconds, cursor: int) -> None:

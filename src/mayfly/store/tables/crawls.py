@@ -13,7 +13,7 @@ from mayfly.store.connection import Database
 from mayfly.store.records import Crawled, FetchFailure, LandedCrawl, NewOnSource, ShownLink
 from mayfly.store.tables import clicks, seen
 from mayfly.store.tables.words import storable
-from mayfly.urls import host_of
+from mayfly.urls import host_of, same_page
 
 
 class _Before(Enum):
@@ -84,7 +84,7 @@ def _before(database: Database, source: SourceId) -> _Known:
 
 def _compare(database: Database, source: SourceId, links: Sequence[ShownLink]) -> _Change:
     """Sets of Python: most sources show some sixty links, and numpy's take ten times as long for so few."""
-    hashes = seen.fingerprints(database, [link.url for link in links])
+    hashes = seen.fingerprints_of_keys(database, [link.key or same_page(link.url) for link in links])
     last = set(seen.shown_by(database, source).tolist())
     now: dict[int, ShownLink] = {}
     for number, link in zip(hashes.tolist(), links, strict=True):

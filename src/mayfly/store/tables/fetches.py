@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mayfly.core.model import IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.records import Fetched, FetchFailure, LandedFetch, Outcome
 from mayfly.store.tables import seen
@@ -47,9 +47,10 @@ def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
     if page.outcome != "waiting":
         return LandedFetch(page.outcome, page.duplicate_of)
     aliases = seen.fingerprints(database, [url for url in (fetched.final_url, fetched.canonical) if url])
+    known = seen.pages_of(database, aliases)
     duplicate_of = None
     if fetched.outcome == "fetched":
-        duplicate_of = _same_body(database, fetched) or _same_address(database, fetched.page, aliases)
+        duplicate_of = _same_body(database, fetched) or _same_address(database, fetched.page, known.values())
     outcome: Outcome = fetched.outcome if duplicate_of is None else "duplicate"
     seq = _log(database, fetched, outcome)
     landed = _count(database, outcome)
@@ -67,7 +68,8 @@ def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
     )  # fmt: skip
     _keep_text(database, landed, fetched.title, "" if outcome == "duplicate" else fetched.text)
     _credit(database, page.source, outcome)
-    seen.alias(database, aliases, duplicate_of or fetched.page, fetched.at)
+    others = [number for number in dict.fromkeys(aliases.tolist()) if number not in known]
+    seen.alias(database, others, duplicate_of or fetched.page, fetched.at)
     if outcome == "fetched":
         _note_hosts(database, fetched.linked_hosts, page.source, fetched.at)
     return LandedFetch(outcome, duplicate_of)
@@ -112,9 +114,9 @@ def _same_body(database: Database, fetched: Fetched) -> PageId | None:
     return None if row is None else row[0]
 
 
-def _same_address(database: Database, page: PageId, aliases: IntArray) -> PageId | None:
+def _same_address(database: Database, page: PageId, there: Iterable[PageId]) -> PageId | None:
     """A page we have that lives where this one says it lives, or led to."""
-    for other in seen.pages_of(database, aliases).values():
+    for other in there:
         if other not in (0, page) and _page(database, other).outcome == "fetched":
             return other
     return None
@@ -145,8 +147,11 @@ def _give_up(
 def _count(database: Database, outcome: Outcome) -> int:
     """One page less waits, one more is settled; its number."""
     column = outcome.replace("-", "_")
-    database.execute(f"UPDATE totals SET waiting = waiting - 1, {column} = {column} + 1, landed = landed + 1")
-    return int(database.execute("SELECT landed FROM totals").get)
+    return int(
+        database.execute(
+            f"UPDATE totals SET waiting = waiting - 1, {column} = {column} + 1, landed = landed + 1 RETURNING landed"
+        ).get
+    )
 
 
 def _keep_text(database: Database, landed: int, title: str, text: str) -> None:

@@ -57,9 +57,9 @@ def waiting(database: Database) -> list[WaitingPage]:
     ):
         sources[page][source] = None
     return [
-        WaitingPage(row[0], row[1], row[2], list(sources[row[0]]) or [row[3]], row[4], row[5], None, row[6], row[7])
+        WaitingPage(row[0], row[1], row[2], list(sources[row[0]]) or [row[3]], row[4], row[5], None, *row[6:])
         for row in database.execute(
-            "SELECT id, url, site, source, published, found_at, rank, retry_at FROM pages"
+            "SELECT id, url, site, source, published, found_at, rank, retry_at, tries FROM pages"
             " WHERE outcome = 'waiting' ORDER BY id"
         )
     ]

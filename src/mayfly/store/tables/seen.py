@@ -18,9 +18,12 @@ _NONE = np.empty(0, np.int64)
 
 def fingerprints(database: Database, urls: Sequence[str]) -> IntArray:
     """Of canonical URLs, the same for spellings of one page (`urls.same_page`); signed, as SQLite's numbers are."""
+    return fingerprints_of_keys(database, [same_page(url) for url in urls])
+
+
+def fingerprints_of_keys(database: Database, keys: Sequence[str]) -> IntArray:
     seed = database.seed
-    numbers = (xxh3_64_intdigest(same_page(url).encode(), seed) for url in urls)
-    return np.fromiter(numbers, np.uint64, len(urls)).view(np.int64)
+    return np.fromiter([xxh3_64_intdigest(key.encode(), seed) for key in keys], np.uint64, len(keys)).view(np.int64)
 
 
 def pages_of(database: Database, hashes: IntArray) -> dict[int, PageId]:
@@ -43,18 +46,15 @@ def remember(database: Database, hashes: IntArray, at: Seconds) -> None:
         database.execute("UPDATE totals SET seen = seen + ?", (len(hashes),))
 
 
-def alias(database: Database, hashes: IntArray, page: PageId, at: Seconds) -> None:
-    """These are other addresses of a page: a link to one of them is not new."""
-    if not len(hashes):
+def alias(database: Database, hashes: Sequence[int], page: PageId, at: Seconds) -> None:
+    """These, which were not seen before, are other addresses of a page: a link to one of them is not new."""
+    if not hashes:
         return
-    other = database.execute(
-        "INSERT OR IGNORE INTO seen SELECT DISTINCT value, ?, ? FROM carray(?) RETURNING hash",
-        (page, day_of(at), apsw.carray(hashes)),
-    ).fetchall()
-    if other:
-        database.execute("UPDATE totals SET seen = seen + ?", (len(other),))
-        database.executemany("INSERT INTO addresses VALUES (?, ?)", [(page, row[0]) for row in other])
-        database.execute("INSERT OR IGNORE INTO addresses SELECT id, hash FROM pages WHERE id = ?", (page,))
+    day = day_of(at)
+    database.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(number, page, day) for number in hashes])
+    database.execute("UPDATE totals SET seen = seen + ?", (len(hashes),))
+    database.executemany("INSERT INTO addresses VALUES (?, ?)", [(page, number) for number in hashes])
+    database.execute("INSERT OR IGNORE INTO addresses SELECT id, hash FROM pages WHERE id = ?", (page,))
 
 
 def shown_elsewhere(database: Database, pages: set[PageId], shown: IntArray) -> set[PageId]:
