@@ -3,6 +3,7 @@
 import string
 from urllib.parse import urljoin
 
+import can_ada
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -149,3 +150,18 @@ def test_addresses_are_told_from_names() -> None:
 def test_half_a_letter_is_no_address() -> None:
     assert canonical("https://example.com/\ud800") is None
     assert canonical("\udcff", "https://example.com/") is None
+
+
+@given(
+    st.sampled_from(["http", "https", "HTTP"]),
+    st.text("abcxyz0189-.:@_%ä/ []", max_size=12)
+    | st.sampled_from(["a.test", "xn--a.de", "0x7f.1", "1.2.3.4", "a.0x1"]),
+    st.sampled_from(["", "/", "/a", "?b", "#c", "\\d"]),
+)
+def test_the_host_of_a_plain_url_is_the_one_the_parser_finds(scheme, host, rest):
+    url = f"{scheme}://{host}{rest}"
+    try:
+        expected = str(can_ada.parse(url).hostname)
+    except ValueError:
+        expected = ""
+    assert host_of(url) == expected

@@ -41,6 +41,7 @@ _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNOREC
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _AMP_CACHE = re.compile(r"^https?://(?:[^/]+\.cdn\.ampproject\.org/[acirv]|(?:www\.)?google\.[a-z.]+/amp)/(s/)?(.+)$")
+_PLAIN = re.compile(r"https?://((?:[a-z0-9-]+\.)+[a-z][a-z0-9-]*)/")  # whose host need not be asked for
 _MOST_ROUNDS = 5
 
 
@@ -219,6 +220,9 @@ def site_of(url: str) -> str:
 
 def host_of(url: str) -> str:
     """The host name in a URL, without port; empty if there is none."""
+    plain = _PLAIN.match(url)
+    if plain is not None and "xn--" not in url:
+        return plain[1]
     try:
         return str(can_ada.parse(url).hostname)
     except (ValueError, TypeError):

@@ -67,13 +67,17 @@ class Visitor:
             passage.leave()
         if isinstance(answer, Failed) or not validators.changed(answer):
             return Visit(answer)
-        base = canonical(answer.url) or url
         document = await self._readers.read(
-            answer.body, base, content_type=answer.content_type, now=answer.at, with_text=with_text
+            answer.body, _home_of(url, answer), content_type=answer.content_type, now=answer.at, with_text=with_text
         )
         if document.error is not None and document.error.startswith(Reason.READER_DIED):
             return Visit(_unread(answer, document.error))  # an empty document would say that all its links left
         return Visit(answer, document)
+
+
+def _home_of(asked: str, answer: Response) -> str:
+    """Where an answer came from, canonical as what was asked for is."""
+    return (canonical(answer.url) or asked) if answer.hops else asked
 
 
 def _unread(answer: Response, error: str) -> Failed:
@@ -97,7 +101,7 @@ def fetched_of(page: int, asked: str, found_at: Seconds, visit: Visit, at: Secon
         status=answer.status,
         seconds=answer.seconds,
         wire_bytes=answer.wire_bytes,
-        final_url=canonical(answer.url) or answer.url,
+        final_url=_home_of(asked, answer),
         canonical=document.canonical or "",
         title=document.title,
         language=document.language,
