@@ -1,8 +1,9 @@
 """What others say of sources: "this one changed". A hint is evidence, never an order.
 
 How far a source's hints are believed is learned from how often a crawl after one found something new. A pending hint
-adds what it promises, by that trust, to what a crawl is worth. And where hints announce most of what appears, silence says
-something too: the rate of what comes unannounced is that much lower, so the source is crawled less while nobody calls.
+adds what it promises, by that trust, to what a crawl is worth. And where hints announce most of what appears, silence
+says something too: the rate of what comes unannounced is that much lower, so the source is crawled less while nobody
+calls.
 """
 
 from __future__ import annotations
