@@ -56,6 +56,13 @@ class SourcesPinned(NamedTuple):
     every: Seconds
 
 
+class SourcesHinted(NamedTuple):
+    """Someone says that these sources changed (`hints.py`)."""
+
+    at: Seconds
+    sources: Sequence[SourceId]
+
+
 class SitePaced(NamedTuple):
     """A site wants another pause between two requests than the others; or to be left alone for now."""
 
@@ -108,6 +115,7 @@ Event: TypeAlias = (
     SourcesAdded
     | SourcesRetired
     | SourcesPinned
+    | SourcesHinted
     | SourceCrawled
     | SitePaced
     | PageFetched

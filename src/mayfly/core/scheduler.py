@@ -17,16 +17,16 @@ from mayfly.core import events
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge, KnownPage
-from mayfly.core.model import DAY, Beliefs, Fetch, FloatArray, Found, PageId, PerSecond, Seconds, SourceId, Wait
-from mayfly.core.outlook import HARDLY_EVER, Outlook, Ranked, outlook, ranked
+from mayfly.core.model import DAY, Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.outlook import Outlook, Ranked, outlook, ranked
 from mayfly.core.place import next_place
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
+from mayfly.core.wants import PINNED, Wants
 
 STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
-_BEFORE_ALL, _PINNED = 1e12, 5e11  # keys no policy gives: of first looks, and of what is crawled whatever its worth
 _NO_SITE = "*"  # all pages and sources share one queue while the gate stands open
 
 
@@ -57,6 +57,7 @@ class Scheduler:
         self._known = Knowledge(np.random.default_rng(seed))
         self._frontier = Frontier(policy.page_order)
         self._rota = Rota()
+        self._wants = Wants(policy, self._known)
         self._page_heads: list[tuple[float, int]] = []  # (-key, site) of free sites
         self._in_flight: dict[Fetch, int] = {}  # with the site
         self._retries: list[tuple[Seconds, Fetch, int]] = []  # failed fetches, with their sites
@@ -74,6 +75,7 @@ class Scheduler:
             events.SourcesAdded: self._sources_added,
             events.SourcesRetired: self._sources_retired,
             events.SourcesPinned: self._sources_pinned,
+            events.SourcesHinted: self._sources_hinted,
             events.SitePaced: self._site_paced,
             events.PageRejected: self._page_rejected,
             events.ClockStepped: self._clock_stepped,
@@ -118,7 +120,7 @@ class Scheduler:
             return []
         planned = len(self.beliefs.link_rate)  # sources added since have no key before the next plan
         row = self._known.source
-        keys = np.where((row.busy | row.retired)[:planned], -np.inf, self._keys(planned, now))
+        keys = np.where((row.busy | row.retired)[:planned], -np.inf, self._wants.keys(planned, now))
         return ranked(keys, self._frontier.best(now, first), self._policy, self._fetches, first)
 
     def waiting(self) -> list[PageId]:
@@ -131,7 +133,7 @@ class Scheduler:
             return None
         planned = len(self.beliefs.link_rate)
         most = np.full(self._sites, np.inf) if self._gate.stands_open else 1 / self._gate.delays
-        return outlook(self.beliefs, self._budget, self._known.source, most, self._keys(planned, now))
+        return outlook(self.beliefs, self._budget, self._known.source, most, self._wants.keys(planned, now))
 
     # What happened
 
@@ -147,6 +149,11 @@ class Scheduler:
 
     def _sources_pinned(self, event: events.SourcesPinned) -> None:
         self._known.source.every[list(event.sources)] = event.every
+
+    def _sources_hinted(self, event: events.SourcesHinted) -> None:
+        self._wants.hints.grow(self._known.source.size)
+        self._wants.hints.hint(event.sources)
+        self._round_ends = self._fetches  # their keys are others now
 
     def _site_paced(self, event: events.SitePaced) -> None:
         if self._gate.stands_open:
@@ -197,6 +204,7 @@ class Scheduler:
         else:
             self._estimator.crawled(source, at, since, Found(len(new_pages), links, stayed, gone, places))
         row = known.source
+        self._wants.crawled(source, len(new_pages))
         row.seen[source] = at
         row.crawls[source] += 1
         row.busy[source] = False
@@ -267,7 +275,7 @@ class Scheduler:
         if turn is Turn.PAGE and page is not None:
             return self._take_page(page)
         if turn is Turn.SOURCE and source is not None:
-            if self._known.source.crawls[source[1]] and source[0] < _PINNED:  # else its key tells of no price
+            if self._known.source.crawls[source[1]] and source[0] < PINNED:  # else its key tells of no price
                 self._policy.crawled(source[0])
             return self._take_source(source[1])
         # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
@@ -363,11 +371,7 @@ class Scheduler:
         row = self._known.source
         self._rota.arrange(row.site, self._sites)
         self.beliefs = beliefs = self._estimator.beliefs(now)
-        if row.retired.any():
-            rate = np.where(row.retired, HARDLY_EVER, beliefs.link_rate)
-            self._policy.plan(beliefs._replace(link_rate=rate), self._budget, row.seen, now)
-        else:
-            self._policy.plan(beliefs, self._budget, row.seen, now)
+        self._wants.plan(beliefs, self._budget, now)
         self.dropped.update(self._frontier.revalue(beliefs, now, *self._policy.limits(now)))
         for page in self._known.forget(now):
             if page in self._frontier:
@@ -384,15 +388,7 @@ class Scheduler:
         self._round_until = now + max(self._rota.round / self._budget, self._shortest_round)
         self._round_from = now + self._shortest_round
         row = self._known.source
-        self._rota.refresh(np.where(row.busy | row.retired, -np.inf, self._keys(row.size, now)), self._gate.free)
-
-    def _keys(self, planned: int, now: Seconds) -> FloatArray:
-        """How much each of the sources planned for is wanted: the policy's word, after the seed rounds."""
-        row = self._known.source
-        seen = row.seen[:planned]
-        missing = np.maximum(self._policy.seed_rounds - row.crawls[:planned], 0)
-        keys = np.where(missing, _BEFORE_ALL * missing + now - seen, self._policy.keys(seen, now))
-        return np.where(now - seen >= row.every[:planned], np.maximum(keys, _PINNED + now - seen), keys)
+        self._rota.refresh(np.where(row.busy | row.retired, -np.inf, self._wants.keys(row.size, now)), self._gate.free)
 
     def _grow_sites(self) -> None:
         self._sites = self._known.sites

@@ -1,0 +1,52 @@
+"""How much each source is wanted: the policy's word, and what people, hints and a first look have to say to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mayfly.core.hints import Hints
+from mayfly.core.knowledge import Knowledge
+from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds, SourceId
+from mayfly.core.outlook import HARDLY_EVER
+from mayfly.core.policies import Policy
+
+_BEFORE_ALL, PINNED = 1e12, 5e11  # keys no policy gives: of first looks, and of what is crawled whatever its worth
+
+
+class Wants:
+    """Keys of sources, from a policy's."""
+
+    def __init__(self, policy: Policy, known: Knowledge) -> None:
+        self._policy, self._known = policy, known
+        self._found_profit: FloatArray = np.zeros(0)
+        self.hints = Hints()
+
+    def plan(self, beliefs: Beliefs, budget: PerSecond, now: Seconds) -> None:
+        """Let the policy plan: without the sources that were retired, and without what hints will announce."""
+        row, rate = self._known.source, beliefs.link_rate
+        self._found_profit = beliefs.found_profit
+        if self.hints.given:
+            self.hints.grow(row.size)
+            rate = rate * self.hints.unannounced()
+        if row.retired.any():
+            rate = np.where(row.retired, HARDLY_EVER, rate)
+        self._policy.plan(
+            beliefs if rate is beliefs.link_rate else beliefs._replace(link_rate=rate), budget, row.seen, now
+        )
+
+    def crawled(self, source: SourceId, new: int) -> None:
+        """A crawl found so many new pages."""
+        if self.hints.given:
+            self.hints.grow(self._known.source.size)
+            self.hints.crawled(source, new)
+
+    def keys(self, planned: int, now: Seconds) -> FloatArray:
+        """How much each of the sources planned for is wanted, the seed rounds first."""
+        row = self._known.source
+        seen = row.seen[:planned]
+        keys = self._policy.keys(seen, now)
+        if self.hints.given and self._policy.page_order == "worth":  # keys are worths, and can be added to
+            keys = keys + self.hints.promised()[:planned] * self._found_profit[:planned]
+        missing = np.maximum(self._policy.seed_rounds - row.crawls[:planned], 0)
+        keys = np.where(missing, _BEFORE_ALL * missing + now - seen, keys)
+        return np.where(now - seen >= row.every[:planned], np.maximum(keys, PINNED + now - seen), keys)
