@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mayfly.core.events import NewPage, PageFetched, SourceCrawled, SourcesAdded, SourcesHinted
+from mayfly.core.events import NewPage, PageFetched, PageRejected, SourceCrawled, SourceHinted, SourcesAdded
 from mayfly.core.hints import Hints
 from mayfly.core.model import DAY, HOUR, MINUTE, Fetch
 
@@ -22,7 +22,7 @@ def live(web, honest, seconds=3 * DAY, budget=0.01):
     shown, page, crawls, hint = dict.fromkeys(range(SOURCES), 0), 0, [], 0
     for now in np.arange(0, seconds, 1 / budget).tolist():
         while hint < len(hints) and hints[hint] <= now:
-            scheduler.observe(SourcesHinted(now, [0]))
+            scheduler.observe(SourceHinted(now, 0))
             hint += 1
         fetch = scheduler.next(now)
         if not isinstance(fetch, Fetch):
@@ -64,7 +64,8 @@ def test_trust_is_learned_by_source():
     hints = Hints()
     hints.grow(2)
     for _ in range(10):
-        hints.hint([0, 1])
+        hints.hint(0)
+        hints.hint(1)
         hints.crawled(0, new=2)
         hints.crawled(1, new=0)
     assert hints.trust()[0] > 0.9
@@ -79,8 +80,31 @@ def test_trust_and_shares_stay_between_nothing_and_all(steps):
     hints.grow(4)
     for source, called, new in steps:
         if called:
-            hints.hint([source])
+            hints.hint(source)
         hints.crawled(source, new)
     assert np.all((hints.trust() > 0) & (hints.trust() < 1))
     assert np.all((hints.unannounced() >= 0) & (hints.unannounced() <= 1))
-    assert np.all(hints.promised() == 0)
+    assert np.all(hints.promised(np.zeros(4)) == 0)
+
+
+def test_what_was_only_read_promises_no_more_than_is_expected():
+    hints = Hints()
+    hints.grow(2)
+    hints.hint(0, calls=False)
+    assert hints.promised(np.array([0.1, 0.1])).tolist() == pytest.approx([0.05, 0.0])
+    hints.crawled(0, new=1)
+    assert hints.unannounced().tolist() == [1.0, 1.0]
+
+
+def test_pages_a_hint_names_are_fetched_until_they_turn_out_to_be_nothing(web):
+    scheduler = web.scheduler_of("index", budget=1.0, delay=0.0)
+    scheduler.observe(SourcesAdded(0.0, ["h"], ["s"]))
+    scheduler.observe(SourceCrawled(0.0, 0, []))
+    for number in range(10):
+        now = 100.0 * number + 1
+        if not scheduler.believes(0):
+            break
+        scheduler.observe(SourceHinted(now, 0, [NewPage(number)]))
+        fetch = next(one for one in (scheduler.next(now + k) for k in range(50)) if one == Fetch("page", number))
+        scheduler.observe(PageRejected(now, fetch.id))
+    assert 2 <= number < 9

@@ -56,11 +56,13 @@ class SourcesPinned(NamedTuple):
     every: Seconds
 
 
-class SourcesHinted(NamedTuple):
-    """Someone says that these sources changed (`hints.py`)."""
+class SourceHinted(NamedTuple):
+    """Someone says that a source changed (`hints.py`), and may name what is new."""
 
     at: Seconds
-    sources: Sequence[SourceId]
+    source: SourceId
+    pages: Sequence[NewPage] = ()
+    calls: bool = True  # whoever says so calls whenever there is something; False: we read it somewhere
 
 
 class SitePaced(NamedTuple):
@@ -115,7 +117,7 @@ Event: TypeAlias = (
     SourcesAdded
     | SourcesRetired
     | SourcesPinned
-    | SourcesHinted
+    | SourceHinted
     | SourceCrawled
     | SitePaced
     | PageFetched

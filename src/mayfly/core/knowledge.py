@@ -10,7 +10,7 @@ import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.events import ClicksCounted, NewPage
-from mayfly.core.model import DAY, Credited, IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import DAY, BoolArray, Credited, IntArray, PageId, Seconds, SourceId
 from mayfly.core.place import first_place
 
 FORGET_AFTER: Seconds = 30 * DAY  # pages found longer ago earn nothing that could teach us more
@@ -66,6 +66,25 @@ class Knowledge:
     def last_crawl(self, source: SourceId) -> Seconds | None:
         """When the source was crawled last; None before its first crawl."""
         return float(self.source.seen[source]) if self.source.crawls[source] else None
+
+    def crawled(self, source: SourceId, at: Seconds) -> None:
+        """A crawl of it is over."""
+        row = self.source
+        row.seen[source] = at
+        row.crawls[source] += 1
+        row.busy[source] = False
+
+    def longest_unseen(self, free: BoolArray, before: Seconds) -> SourceId | None:
+        """Of the sources on these sites that may be crawled and were last crawled before that."""
+        row = self.source
+        if not row.size:
+            return None
+        out = row.busy | row.retired
+        source = int(row.seen.argmin())
+        if out[source] or not free[row.site[source]]:
+            source = int(np.where(free[row.site] & ~out, row.seen, np.inf).argmin())
+        allowed = not out[source] and free[row.site[source]] and row.seen[source] < before
+        return source if allowed else None
 
     def add_page(self, new: NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> KnownPage:
         """Note a page shown for the first time. Where no date is given it appeared in the middle of the gap."""

@@ -75,7 +75,7 @@ class Scheduler:
             events.SourcesAdded: self._sources_added,
             events.SourcesRetired: self._sources_retired,
             events.SourcesPinned: self._sources_pinned,
-            events.SourcesHinted: self._sources_hinted,
+            events.SourceHinted: self._source_hinted,
             events.SitePaced: self._site_paced,
             events.PageRejected: self._page_rejected,
             events.ClockStepped: self._clock_stepped,
@@ -123,6 +123,10 @@ class Scheduler:
         keys = np.where((row.busy | row.retired)[:planned], -np.inf, self._wants.keys(planned, now))
         return ranked(keys, self._frontier.best(now, first), self._policy, self._fetches, first)
 
+    def believes(self, source: SourceId) -> bool:
+        """Whether a page may be fetched because a hint names it as one of this source."""
+        return self._wants.hints.believes(source)
+
     def waiting(self) -> list[PageId]:
         """The known pages that wait for a fetch."""
         return self._frontier.waiting()
@@ -150,10 +154,16 @@ class Scheduler:
     def _sources_pinned(self, event: events.SourcesPinned) -> None:
         self._known.source.every[list(event.sources)] = event.every
 
-    def _sources_hinted(self, event: events.SourcesHinted) -> None:
-        self._wants.hints.grow(self._known.source.size)
-        self._wants.hints.hint(event.sources)
-        self._round_ends = self._fetches  # their keys are others now
+    def _source_hinted(self, event: events.SourceHinted) -> None:
+        at, source, pages, calls = event
+        hints = self._wants.hints_of_all()
+        if not pages:
+            hints.hint(source, calls)
+            self._round_ends = self._fetches  # its key is another now
+        for new in pages:
+            if new.page not in self._known.pages:
+                hints.name(new.page, source)
+                self._found(new, source, at, None)
 
     def _site_paced(self, event: events.SitePaced) -> None:
         if self._gate.stands_open:
@@ -182,19 +192,11 @@ class Scheduler:
         since = known.last_crawl(source)
         places: list[int] = []
         for new in new_pages:
-            if new.page in known.pages:
-                continue
-            page = known.add_page(new, source, at, since)
-            places.append(page.place)
-            site = self._site_of(new.site, source)
-            if self._frontier.add(new.page, site, page.published, at, page.sources, page.place):
-                self._offer_page(site)
-            if self._feedback == "all":
-                self._estimator.exposed(source, page.place, 1.0, at - page.published, at, first=True)
+            if new.page not in known.pages:
+                places.append(self._found(new, source, at, since))
         links = len(new_pages)
-        pages = known.pages
         for number in known_pages:
-            seen = pages.get(number)
+            seen = known.pages.get(number)
             # A link that was here before, left and came back is no new link.
             if seen is not None and source not in seen.sources:
                 links += 1
@@ -203,12 +205,19 @@ class Scheduler:
             self._estimator.crawled(source, at, dated_since, Found(dated, dated, 0, 0, places, whole=True))
         else:
             self._estimator.crawled(source, at, since, Found(len(new_pages), links, stayed, gone, places))
-        row = known.source
         self._wants.crawled(source, len(new_pages))
-        row.seen[source] = at
-        row.crawls[source] += 1
-        row.busy[source] = False
+        known.crawled(source, at)
         self._landed(Fetch("source", source), at)
+
+    def _found(self, new: events.NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> int:
+        """A page nobody has shown before; its place."""
+        page = self._known.add_page(new, source, at, since)
+        site = self._site_of(new.site, source)
+        if self._frontier.add(new.page, site, page.published, at, page.sources, page.place):
+            self._offer_page(site)
+        if self._feedback == "all":
+            self._estimator.exposed(source, page.place, 1.0, at - page.published, at, first=True)
+        return page.place
 
     def _shown_again(self, number: PageId, page: KnownPage, source: SourceId, at: Seconds) -> None:
         """A page other sources showed before is linked here too."""
@@ -223,11 +232,10 @@ class Scheduler:
     def _page_fetched(self, event: events.PageFetched) -> None:
         at, number = event
         page = self._known.pages.get(number)
-        if page is None:  # forgotten while it was under way
-            self._landed(Fetch("page", number), at)
-            return
-        page.fetched_at = at
-        if self._feedback == "fetched":
+        self._wants.hints.proved(number, right=True)
+        if page is not None:  # else: forgotten while it was under way
+            page.fetched_at = at
+        if page is not None and self._feedback == "fetched":
             age = max(at - page.published, 0.0)
             share = 1 / len(page.sources)
             for order, source in enumerate(page.sources):
@@ -237,6 +245,7 @@ class Scheduler:
     def _page_rejected(self, event: events.PageRejected) -> None:
         at, number = event
         page = self._known.pages.pop(number, None)
+        self._wants.hints.proved(number, right=False)
         if page is not None:
             self._estimator.rejected(page.sources[0])
         self._landed(Fetch("page", number), at)
@@ -249,6 +258,8 @@ class Scheduler:
         # A source was not seen, so it is as wanted as it was; it is only left alone until the retry.
         if retry_at is not None or fetch.kind == "source":
             heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch, site))
+        elif fetch.kind == "page":
+            self._wants.hints.proved(fetch.id, right=False)
         self._landed(fetch, at)
 
     def _clicks_counted(self, event: events.ClicksCounted) -> None:
@@ -288,15 +299,8 @@ class Scheduler:
         if self._probes < 1:
             return None
         self._probes -= 1
-        row = self._known.source
-        if not row.size:
-            return None
-        source = int(row.seen.argmin())
-        out = row.busy | row.retired
-        if not self._gate.free[row.site[source]] or out[source]:
-            source = int(np.where(self._gate.free[row.site] & ~out, row.seen, np.inf).argmin())
-        allowed = self._gate.free[row.site[source]] and not out[source]
-        return self._take_source(source) if allowed and row.seen[source] < now - STARVED else None
+        source = self._known.longest_unseen(self._gate.free, before=now - STARVED)
+        return None if source is None else self._take_source(source)
 
     def _best_page(self) -> PageId | None:
         if self._gate.stands_open:  # one queue for all

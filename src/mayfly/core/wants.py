@@ -19,26 +19,30 @@ class Wants:
     def __init__(self, policy: Policy, known: Knowledge) -> None:
         self._policy, self._known = policy, known
         self._found_profit: FloatArray = np.zeros(0)
+        self._link_rate: FloatArray = np.zeros(0)
         self.hints = Hints()
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, now: Seconds) -> None:
         """Let the policy plan: without the sources that were retired, and without what hints will announce."""
         row, rate = self._known.source, beliefs.link_rate
-        self._found_profit = beliefs.found_profit
+        self._found_profit, self._link_rate = beliefs.found_profit, beliefs.link_rate
         if self.hints.given:
-            self.hints.grow(row.size)
-            rate = rate * self.hints.unannounced()
+            rate = rate * self.hints_of_all().unannounced()
         if row.retired.any():
             rate = np.where(row.retired, HARDLY_EVER, rate)
         self._policy.plan(
             beliefs if rate is beliefs.link_rate else beliefs._replace(link_rate=rate), budget, row.seen, now
         )
 
+    def hints_of_all(self) -> Hints:
+        """Hints, with room for every source."""
+        self.hints.grow(self._known.source.size)
+        return self.hints
+
     def crawled(self, source: SourceId, new: int) -> None:
         """A crawl found so many new pages."""
         if self.hints.given:
-            self.hints.grow(self._known.source.size)
-            self.hints.crawled(source, new)
+            self.hints_of_all().crawled(source, new)
 
     def keys(self, planned: int, now: Seconds) -> FloatArray:
         """How much each of the sources planned for is wanted, the seed rounds first."""
@@ -46,7 +50,8 @@ class Wants:
         seen = row.seen[:planned]
         keys = self._policy.keys(seen, now)
         if self.hints.given and self._policy.page_order == "worth":  # keys are worths, and can be added to
-            keys = keys + self.hints.promised()[:planned] * self._found_profit[:planned]
+            expected = self._link_rate[:planned] * (now - seen)
+            keys = keys + self.hints_of_all().promised(expected) * self._found_profit[:planned]
         missing = np.maximum(self._policy.seed_rounds - row.crawls[:planned], 0)
         keys = np.where(missing, _BEFORE_ALL * missing + now - seen, keys)
         return np.where(now - seen >= row.every[:planned], np.maximum(keys, PINNED + now - seen), keys)
