@@ -4,7 +4,7 @@ import pytest
 
 from mayfly.core.model import DAY
 from mayfly.store.hints import Hint, HintRow, Subscription
-from mayfly.store.records import ClickRow, ClicksTaken, Retention
+from mayfly.store.records import ClickRow, ClicksTaken, Hinted, PastHint, Retention
 from mayfly.store.tables import clicks, hints
 
 
@@ -88,3 +88,26 @@ def test_how_far_the_webhook_is_never_goes_back(store, landed: int) -> None:
     store.note_sent(landed + 2)
     store.note_sent(landed + 1)
     assert store.sent() == landed + 2
+
+
+def test_a_hint_is_kept_in_order_with_the_pages_nobody_knew(store, make) -> None:
+    store.commit(make.crawl(0, 50.0, 1, first=True))
+    landed = store.commit(Hinted(0, 60.0, make.links(1, 2, 3)))
+    assert [link.url for _, link in landed.new] == [make.url(2), make.url(3)]
+    assert not store.commit(Hinted(0, 61.0, make.links(2, 3))).new  # and nothing is noted of it
+    store.commit(Hinted(1, 70.0, calls=False))
+    crawled = store.commit(make.crawl(0, 80.0, 1, 2))
+    assert (crawled.new, crawled.known) == ([], [])
+    new = [(page, make.site, None, rank) for rank, (page, _) in zip((2, 3), landed.new, strict=True)]
+    assert store.past(55.0)[:2] == [PastHint(60.0, 0, new, True), PastHint(70.0, 1, [], False)]
+    assert [page.url for page in store.waiting()] == [make.url(1), make.url(2), make.url(3)]
+    assert store.check() == []
+
+
+def test_how_far_hints_were_taken_is_remembered(store) -> None:
+    assert store.hints_cursor() == 0
+    store.add_hints(10.0, [HintRow("https://a.example/x", "page"), HintRow("https://a.example/y", "page")])
+    _, cursor = store.hints_since(0)
+    store.hints_taken(cursor)
+    assert store.hints_cursor() == cursor
+    assert store.hints_since(cursor) == ([], cursor)

@@ -16,6 +16,7 @@ from mayfly.core.model import DAY, HOUR, MINUTE, Seconds
 from mayfly.core.outlook import Outlook
 from mayfly.crawl import retiring
 from mayfly.crawl.finder import Finder, Found
+from mayfly.crawl.hearsay import Hearsay
 from mayfly.crawl.lock import beat
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import announce
@@ -24,6 +25,7 @@ from mayfly.store.records import ClockStep, Estimate, Minute, Retention
 
 _GIGABYTE = 1e9
 _LOOK_AT_EDITS: Seconds = 2.0
+_LISTEN: Seconds = 1.0
 _SAVE_ESTIMATES: Seconds = 10.0  # at most so often
 _SEARCHES = 8  # hosts at once
 _LOOK_FOR_HOSTS: Seconds = 5.0
@@ -43,8 +45,8 @@ class _Counted:
 class Chores:
     """Each is a loop of its own; all end when they are cancelled."""
 
-    def __init__(self, parts: Parts, finder: Finder, home: Path, stir: Callable[[], None]) -> None:
-        self._parts, self._finder, self._home, self._stir = parts, finder, home, stir
+    def __init__(self, parts: Parts, finder: Finder, hearsay: Hearsay, home: Path, stir: Callable[[], None]) -> None:
+        self._parts, self._finder, self._hearsay, self._home, self._stir = parts, finder, hearsay, home, stir
         self._saved: object = None
         self._counted = _Counted()
         self._alike: dict[int, int] = {}
@@ -57,6 +59,7 @@ class Chores:
             for chore, every in (
                 (self._watch_clock_and_disk, 1.0),
                 (self._take_edits, _LOOK_AT_EDITS),
+                (self._hearsay.take, _LISTEN),
                 (self._push_clicks, self._parts.settings.log_push),
                 (self._search_hosts, _LOOK_FOR_HOSTS),
                 (self._drop_pages, _SAVE_ESTIMATES),

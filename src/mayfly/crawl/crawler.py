@@ -27,6 +27,7 @@ from mayfly.crawl.clock import Clock
 from mayfly.crawl.doorman import Doorman
 from mayfly.crawl.finder import Finder, Found
 from mayfly.crawl.flights import Flights
+from mayfly.crawl.hearsay import Hearsay
 from mayfly.crawl.lock import beat, last_beat
 from mayfly.crawl.parts import Archive, Parts
 from mayfly.crawl.restoring import restore
@@ -75,8 +76,9 @@ class Crawler:
         luck = random.Random(settings.seed)
         self.parts = Parts(settings, store, clock, scheduler, door, visitor, archive, patterns, luck)
         self._robots = robots
-        self._flights = Flights(self.parts)
-        self.chores = Chores(self.parts, Finder(visitor, robots, store, settings), home, self.stir)
+        self.hearsay = Hearsay(self.parts, self.stir)
+        self._flights = Flights(self.parts, self.hearsay)
+        self.chores = Chores(self.parts, Finder(visitor, robots, store, settings), self.hearsay, home, self.stir)
         self.learning: int | None = 0  # things of the past that were learned again so far; None: all
         self._flying: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Task[None]] = set()

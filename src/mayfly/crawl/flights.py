@@ -9,6 +9,7 @@ from mayfly.core.model import Fetch, PageId, Seconds
 from mayfly.crawl import retiring
 from mayfly.crawl.candidates import shown_by
 from mayfly.crawl.finder import likely
+from mayfly.crawl.hearsay import Hearsay
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.visits import Visit, fetched_of, page_retry, site_rest, source_retry
 from mayfly.crawl.watched import KnownPage, Watched, memory_of
@@ -22,8 +23,8 @@ from mayfly.urls import canonical, site_of
 class Flights:
     """Crawls sources and fetches pages."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, hearsay: Hearsay) -> None:
+        self._parts, self._hearsay = parts, hearsay
         self._writing = asyncio.Lock()  # of WARC, which is done in a thread
 
     async def fly(self, fetch: Fetch) -> None:
@@ -50,7 +51,9 @@ class Flights:
         self._note(source, crawled, landed)
         self._tell(source, crawled, landed, at + parts.clock.steps - steps)
         await self._move(source, visit.answer)
+        self._hearsay.crawled(source)
         if visit.document is not None:
+            await self._hearsay.read(source, visit.document, at)
             await self._follow_up(source, visit.document)
 
     def _crawled(self, source: Watched, visit: Visit, answer: Response, at: Seconds) -> Crawled:
@@ -85,6 +88,7 @@ class Flights:
     def _note(self, source: Watched, crawled: Crawled, landed: LandedCrawl) -> None:
         parts = self._parts
         source.crawls += 1
+        source.last_crawl = crawled.at
         source.failures, source.failure = 0, ""
         source.unchanged = source.unchanged + 1 if crawled.links is None else 0
         if landed.new:

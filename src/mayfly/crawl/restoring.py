@@ -13,7 +13,7 @@ from mayfly.core.scheduler import Scheduler
 from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
-from mayfly.store.records import ClockStep, Past, PastClicks, PastCrawl, PastFetch
+from mayfly.store.records import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint
 from mayfly.store.store import Store
 from mayfly.urls import host_of
 
@@ -72,6 +72,10 @@ def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event 
         return events.SourceCrawled(
             past.at, source.number, new, past.known, past.stayed, past.gone, past.dated, past.dated_since
         )
+    if isinstance(past, PastHint):
+        source = sources.of(past.source)
+        new = [events.NewPage(page, site, published, rank or None) for page, site, published, rank in past.new]
+        return None if source is None else events.SourceHinted(past.at, source.number, new, past.calls)
     if isinstance(past, PastFetch):
         return events.PageFetched(past.at, past.page) if past.kept else events.PageRejected(past.at, past.page)
     if isinstance(past, ClockStep):

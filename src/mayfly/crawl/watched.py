@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.fetch.validators import Validators
 from mayfly.store.records import Memory, Source, SourceKind
+from mayfly.urls import same_page, site_of
 
 
 @dataclass(slots=True)
@@ -25,6 +27,7 @@ class Watched:
     failure: str
     unchanged: int
     last_new: Seconds | None
+    last_crawl: Seconds | None
     found_at: Seconds
     active: bool
     pinned: Seconds | None
@@ -50,6 +53,7 @@ class Sources:
         self._all: list[Watched] = []
         self._by_id: dict[SourceId, Watched] = {}
         self._urls: dict[str, Watched] = {}
+        self._by_site: dict[str, list[Watched]] = {}
         self.revision = 0  # of the latest edit taken in
 
     def __getitem__(self, number: int) -> Watched:
@@ -73,6 +77,23 @@ class Sources:
     def of(self, source: SourceId) -> Watched | None:
         return self._by_id.get(source)
 
+    def exactly(self, url: str) -> Watched | None:
+        """The source at an address."""
+        return self._urls.get(url)
+
+    def at(self, url: str) -> Watched | None:
+        """The source at an address, in whatever spelling."""
+        there = self.exactly(url)
+        if there is None:
+            key = same_page(url)
+            there = next((one for one in self._by_site.get(site_of(url), ()) if same_page(one.url) == key), None)
+        return there
+
+    def nearest(self, url: str) -> Watched | None:
+        """The active source of a page's site that has most of its address in common, the front page before others."""
+        near = [one for one in self._by_site.get(site_of(url), ()) if one.active]
+        return max(near, key=lambda one: (_alike(one.url, url), one.kind == "front"), default=None)
+
     def take(self, rows: Sequence[Source]) -> tuple[list[Watched], list[Watched]]:
         """Note sources that are new here, and what was edited of the others. Returns both."""
         new: list[Watched] = []
@@ -84,11 +105,18 @@ class Sources:
                 known = _watched(row, len(self._all))
                 self._all.append(known)
                 self._by_id[row.id] = self._urls[row.url] = known
+                self._by_site.setdefault(row.site, []).append(known)
                 new.append(known)
             elif (known.active, known.pinned) != (row.state == "active", row.pinned):
                 known.active, known.pinned = row.state == "active", row.pinned
                 edited.append(known)
         return new, edited
+
+
+def _alike(some: str, other: str) -> int:
+    """How many steps down the first address leads to the second."""
+    steps = zip(some.split("/")[:-1], other.split("/"), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], steps))
 
 
 def _watched(row: Source, number: int) -> Watched:
@@ -104,6 +132,7 @@ def _watched(row: Source, number: int) -> Watched:
         failure=row.failure,
         unchanged=row.unchanged,
         last_new=row.last_new,
+        last_crawl=row.last_crawl,
         found_at=row.found_at,
         active=row.state == "active",
         pinned=row.pinned,

@@ -124,6 +124,7 @@ class Document:
     feeds: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
     hubs: tuple[str, ...] = ()  # WebSub
+    ttl: Seconds | None = None  # a feed says that it stays as it is for so long
     dates: tuple[Date, ...] = ()
     text: str = ""  # main text, where it was asked for
     looks: Looks | None = None  # what it is in truth, though it came with status 200

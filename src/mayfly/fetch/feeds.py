@@ -19,7 +19,7 @@ import fastfeedparser
 import feedparser
 from w3lib.encoding import http_content_type_encoding
 
-from mayfly.core.model import Seconds
+from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Seconds
 from mayfly.fetch.charset import decoded
 from mayfly.fetch.dates import parse_date
 from mayfly.fetch.document import READ_LIMITS, Document, Link, Links, ReadLimits
@@ -33,6 +33,10 @@ _MOST_HUBS = 10
 _ENTRY = re.compile(rb"<(?:item|entry)[\s>]")
 _LANGUAGE = re.compile(rb"<(?:dc:)?language>\s{0,20}([A-Za-z]{2,3})|\bxml:lang\s?=\s?[\"']([A-Za-z]{2,3})")
 _LINK = re.compile(rb"<(?:\w{1,20}:)?link\b[^<>]{0,2000}>")
+_TTL = re.compile(rb"<ttl>\s*(\d{1,6})\s*</ttl>", re.IGNORECASE)
+_PERIOD = re.compile(rb"<sy:updatePeriod>\s*(hourly|daily|weekly|monthly|yearly)\s*</", re.IGNORECASE)
+_FREQUENCY = re.compile(rb"<sy:updateFrequency>\s*(\d{1,6})\s*</", re.IGNORECASE)
+_PERIODS = {b"hourly": HOUR, b"daily": DAY, b"weekly": WEEK, b"monthly": 30 * DAY, b"yearly": 365 * DAY}
 _HUB = re.compile(rb"\brel\s?=\s?[\"']hub[\"']")
 _HREF = re.compile(rb"\bhref\s?=\s?[\"']([^\"']{1,2000})[\"']")
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -69,6 +73,7 @@ def read_feed(
         links=_links(entries, url, now, limits),
         entries=len(entries),
         hubs=_hubs(body, head, url),
+        ttl=_ttl(head),
         truncated=truncated or max(len(parsed.entries), len(starts)) > limits.links,
         error=error,
     )
@@ -161,6 +166,22 @@ def _language(said: object, head: bytes) -> str:
         return re.split("[-_]", said)[0].lower()[:3]
     match = _LANGUAGE.search(head)
     return (match[1] or match[2]).decode().lower() if match else ""
+
+
+def _ttl(head: bytes) -> Seconds | None:
+    """How long a feed says it stays as it is: minutes of `ttl`, or so many times in a period.
+
+    >>> _ttl(b"<ttl>60</ttl>"), _ttl(b"<sy:updatePeriod>daily</sy:updatePeriod>")
+    (3600.0, 86400.0)
+    """
+    minutes = _TTL.search(head)
+    if minutes is not None:
+        return float(minutes[1]) * MINUTE or None
+    period = _PERIOD.search(head)
+    if period is None:
+        return None
+    times = _FREQUENCY.search(head)
+    return _PERIODS[period[1].lower()] / max(float(times[1]) if times is not None else 1.0, 1.0)
 
 
 def _hubs(body: bytes, head: bytes, base: str) -> tuple[str, ...]:

@@ -114,6 +114,16 @@ class Crawled:
     dated_since: Seconds | None = None  # from here on
 
 
+@dataclass(frozen=True, slots=True)
+class Hinted:
+    """Someone says that a source changed; `links` are pages of it that are said to be new."""
+
+    source: SourceId
+    at: Seconds
+    links: Sequence[ShownLink] = ()
+    calls: bool = True  # False: nobody called, we read it somewhere
+
+
 class NewOnSource(NamedTuple):
     """A page this crawl was the first to show."""
 
@@ -176,7 +186,7 @@ class FetchFailure:
     retry_at: Seconds | None = None  # None: a page is given up
 
 
-Happened: TypeAlias = Crawled | Fetched | FetchFailure
+Happened: TypeAlias = Crawled | Hinted | Fetched | FetchFailure
 Landed: TypeAlias = LandedCrawl | LandedFetch | None
 
 
@@ -245,6 +255,13 @@ class PastCrawl(NamedTuple):
     dated_since: Seconds | None = None
 
 
+class PastHint(NamedTuple):
+    at: Seconds
+    source: SourceId
+    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # as of a crawl
+    calls: bool
+
+
 class PastFetch(NamedTuple):
     at: Seconds
     page: PageId
@@ -274,7 +291,7 @@ class PastClicks(NamedTuple):
     clicks: Clicks
 
 
-Past: TypeAlias = PastCrawl | PastFetch | ClockStep | PastClicks
+Past: TypeAlias = PastCrawl | PastHint | PastFetch | ClockStep | PastClicks
 
 
 class ClickRow(NamedTuple):

@@ -123,7 +123,8 @@ CREATE TRIGGER seen_gone AFTER DELETE ON seen BEGIN
     UPDATE totals SET seen = seen - 1;
 END;
 
--- kind: crawl, failure (of a source), fetch (a page was settled), step (of the clock), told (clicks, to the crawler).
+-- kind: crawl, hint (of a source), failure (of one), fetch (a page was settled), step (of the clock), told (clicks, to
+-- the crawler).
 CREATE TABLE log (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, kind TEXT NOT NULL, source INTEGER, page INTEGER,
     status INTEGER, seconds REAL, bytes INTEGER, outcome TEXT NOT NULL DEFAULT '',

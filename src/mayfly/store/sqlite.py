@@ -24,6 +24,7 @@ from mayfly.store.records import (
     Estimate,
     Fetched,
     Happened,
+    Hinted,
     Host,
     KeptRobots,
     Landed,
@@ -204,6 +205,12 @@ class SqliteStore:
     async def hints_since(self, cursor: int) -> tuple[list[Hint], int]:
         return await self._read(lambda database: hints.since(database, cursor))
 
+    async def hints_taken(self, cursor: int) -> None:
+        await self._write(lambda database: hints.taken(database, cursor))
+
+    async def hints_cursor(self) -> int:
+        return await self._read(hints.cursor)
+
     async def keep_subscription(self, subscription: Subscription) -> None:
         await self._write(lambda database: hints.keep_subscription(database, subscription))
 
@@ -244,6 +251,8 @@ def _land(database: Database, happened: Happened) -> Landed:
     match happened:
         case Crawled():
             return crawls.land_crawl(database, happened)
+        case Hinted():
+            return crawls.land_hint(database, happened)
         case Fetched():
             return fetches.land_fetch(database, happened)
     if happened.kind == "source":

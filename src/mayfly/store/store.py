@@ -151,6 +151,12 @@ class Store(Protocol):
     async def hints_since(self, cursor: int) -> tuple[list[Hint], int]:
         """Hints behind the cursor, in order, some thousand at most; and the next cursor."""
 
+    async def hints_taken(self, cursor: int) -> None:
+        """The crawler has made use of all up to the cursor."""
+
+    async def hints_cursor(self) -> int:
+        """The cursor up to which it has."""
+
     async def keep_subscription(self, subscription: Subscription) -> None:
         """Keep it, in place of the one with its id."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mayfly.core.model import IntArray, PageId, Seconds, SourceId
 from mayfly.store.connection import Database
-from mayfly.store.records import Crawled, FetchFailure, LandedCrawl, NewOnSource, ShownLink
+from mayfly.store.records import Crawled, FetchFailure, Hinted, LandedCrawl, NewOnSource, ShownLink
 from mayfly.store.tables import clicks, seen
 from mayfly.store.tables.words import storable
 from mayfly.urls import host_of, same_page
@@ -64,6 +64,22 @@ def land_crawl(database: Database, crawled: Crawled) -> LandedCrawl:
     return LandedCrawl(new, known, change.stayed, len(change.gone))
 
 
+def land_hint(database: Database, hinted: Hinted) -> LandedCrawl:
+    """Keep that someone said so, and the pages nobody knows yet; they count as shown by the source."""
+    _before(database, hinted.source)
+    hashes = seen.fingerprints_of_keys(database, [link.key or same_page(link.url) for link in hinted.links])
+    known = seen.pages_of(database, hashes)
+    pairs = zip(hashes.tolist(), hinted.links, strict=True)
+    added = {number: link for number, link in pairs if number not in known}
+    if hinted.links and not added:
+        return LandedCrawl((), (), 0, 0)
+    database.execute(
+        "INSERT INTO log (at, kind, source, first) VALUES (?, 'hint', ?, ?)", (hinted.at, hinted.source, hinted.calls)
+    )
+    new, _ = _add(database, database.last_insert_rowid(), hinted, added, None)
+    return LandedCrawl(new, (), 0, 0)
+
+
 def land_failure(database: Database, failure: FetchFailure) -> None:
     """Keep that a source could not be crawled; that is no look at it."""
     _before(database, failure.id)
@@ -109,7 +125,7 @@ def _log(database: Database, crawled: Crawled, stayed: int, gone: int) -> int:
 
 
 def _add(
-    database: Database, crawl: int, crawled: Crawled, added: dict[int, ShownLink], looked_at: Seconds | None
+    database: Database, crawl: int, crawled: Crawled | Hinted, added: dict[int, ShownLink], looked_at: Seconds | None
 ) -> tuple[list[NewOnSource], list[PageId]]:
     """Rows for what was not on the source before."""
     if not added:
@@ -154,7 +170,7 @@ def _remember(
         seen.touch(database, np.array([number for number in others if number in seen_pages], np.int64), at)
 
 
-def _link(database: Database, crawl: int, crawled: Crawled, rows: dict[PageId, _Row]) -> None:
+def _link(database: Database, crawl: int, crawled: Crawled | Hinted, rows: dict[PageId, _Row]) -> None:
     if rows:
         database.executemany(
             "INSERT INTO links (crawl, place, source, page, added, rank, first) VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -29,6 +29,15 @@ def since(database: Database, cursor: int) -> tuple[list[Hint], int]:
     return found, found[-1].id if found else cursor
 
 
+def taken(database: Database, cursor: int) -> None:
+    database.execute("INSERT OR REPLACE INTO meta VALUES ('hints', ?)", (cursor,))
+
+
+def cursor(database: Database) -> int:
+    row: Any = database.execute("SELECT value FROM meta WHERE name = 'hints'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def keep_subscription(database: Database, subscription: Subscription) -> None:
     database.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(subscription))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
-from mayfly.store.records import ClockStep, LinkSpan, Past, PastClicks, PastCrawl, PastFetch, WaitingPage
+from mayfly.store.records import ClockStep, LinkSpan, Past, PastClicks, PastCrawl, PastFetch, PastHint, WaitingPage
 from mayfly.store.tables import clicks
 
 _CHUNK = 1000  # things that happened
@@ -89,6 +89,8 @@ def _past(database: Database, row: Any, shown: dict[int, Any]) -> Past:
     if kind == "crawl":
         new, known = shown.get(seq, ([], []))
         return PastCrawl(at, source, new, known, stayed, gone, bool(first), dated, dated_since)
+    if kind == "hint":
+        return PastHint(at, source, shown.get(seq, ([], []))[0], bool(first))
     if kind == "fetch":
         return PastFetch(at, page, outcome == "fetched")
     if kind == "step":
