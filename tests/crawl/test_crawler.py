@@ -248,3 +248,15 @@ def test_a_source_whose_reader_died_still_shows_what_it_showed(house, paper):
     sources = house.ask(lambda store: store.sources())
     assert {source.url: source.shown for source in sources} == shown
     assert {source.failure for source in sources} == {"reader-died"}
+
+
+def test_a_source_that_asked_for_patience_is_left_alone_after_a_restart(house, paper):
+    paper.show("/", "/news/")
+    paper.pages["/news/"] = Reply(b"slow down", 429, headers=(("Retry-After", "3600"),))
+    house.find("paper.test")
+    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
+    asked = house.visits("paper.test").count("/news/")
+    house.crawl(seconds=2.0)
+    assert house.visits("paper.test").count("/news/") == asked
+    retries = {source.url: source.retry_at for source in house.ask(lambda store: store.sources())}
+    assert retries["http://paper.test/news/"] > time.time() + 3000

@@ -58,6 +58,7 @@ class Scheduler:
         self._frontier = Frontier(policy.page_order)
         self._rota = Rota()
         self._wants = Wants(policy, self._known)
+        self.believes = self._wants.hints.believes  # whether a page of a source is fetched because a hint names it
         self._page_heads: list[tuple[float, int]] = []  # (-key, site) of free sites
         self._in_flight: dict[Fetch, int] = {}  # with the site
         self._retries: list[tuple[Seconds, Fetch, int]] = []  # failed fetches, with their sites
@@ -122,10 +123,6 @@ class Scheduler:
         row = self._known.source
         keys = np.where((row.busy | row.retired)[:planned], -np.inf, self._wants.keys(planned, now))
         return ranked(keys, self._frontier.best(now, first), self._policy, self._fetches, first)
-
-    def believes(self, source: SourceId) -> bool:
-        """Whether a page may be fetched because a hint names it as one of this source."""
-        return self._wants.hints.believes(source)
 
     def waiting(self) -> list[PageId]:
         """The known pages that wait for a fetch."""
@@ -255,11 +252,13 @@ class Scheduler:
         site = self._in_flight.get(fetch, 0)
         if fetch.kind == "page" and fetch.id in self._frontier:  # it failed in an earlier run
             site = self._frontier.take(fetch.id)
-        # A source was not seen, so it is as wanted as it was; it is only left alone until the retry.
-        if retry_at is not None or fetch.kind == "source":
-            heapq.heappush(self._retries, (at if retry_at is None else retry_at, fetch, site))
-        elif fetch.kind == "page":
+        if fetch.kind == "source":  # it was not seen, so it is as wanted as before; it is only left alone for now
+            self._known.source.busy[fetch.id] = True
+            retry_at = at if retry_at is None else retry_at
+        if retry_at is None:
             self._wants.hints.proved(fetch.id, right=False)
+        else:
+            heapq.heappush(self._retries, (retry_at, fetch, site))
         self._landed(fetch, at)
 
     def _clicks_counted(self, event: events.ClicksCounted) -> None:

@@ -27,13 +27,17 @@ async def restore(
     told: Callable[[], None] = lambda: None,
 ) -> tuple[Sources, Pages]:
     """Bring a scheduler up to date, calling `told` for each thing that happened. Returns sources and waiting pages."""
-    sources = Sources()
-    announce(scheduler, sources.take(await store.sources())[0], settings, now)
+    sources, kept = Sources(), await store.sources()
+    announce(scheduler, sources.take(kept)[0], settings, now)
     async for past in store.past(now - settings.keep_history):
         event = _as_event(past, sources, interest)
         if event is not None:
             scheduler.observe(event)
         told()
+    for row in kept:
+        failed = sources.of(row.id)
+        if failed is not None and row.retry_at is not None and row.retry_at > now:
+            scheduler.observe(events.FetchFailed(now, Fetch("source", failed.number), row.retry_at))
     pages: Pages = {}
     for page in await store.waiting():
         first = sources.of(page.sources[0]) if page.sources else None

@@ -78,6 +78,7 @@ class Source:
     memory: Memory
     estimate: Estimate | None
     revision: int  # grows with every edit by a person
+    retry_at: Seconds | None = None  # after a failure: not before then
 
 
 # What a crawl of a source brought

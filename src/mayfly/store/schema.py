@@ -190,7 +190,10 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS)
+# A source that failed is left alone until then, by the next process too.
+_RETRIES = "ALTER TABLE sources ADD COLUMN retry_at REAL;"
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

@@ -88,7 +88,10 @@ def land_failure(database: Database, failure: FetchFailure) -> None:
         "INSERT INTO log (at, kind, source, status, outcome) VALUES (?, 'failure', ?, ?, ?)",
         (failure.at, failure.id, failure.status, reason),
     )
-    database.execute("UPDATE sources SET failures = failures + 1, failure = ? WHERE id = ?", (reason, failure.id))
+    database.execute(
+        "UPDATE sources SET failures = failures + 1, failure = ?, retry_at = ? WHERE id = ?",
+        (reason, failure.retry_at, failure.id),
+    )
 
 
 def _before(database: Database, source: SourceId) -> _Known:
@@ -225,7 +228,8 @@ def _update_source(database: Database, crawled: Crawled, shown: int, new: int) -
     memory = crawled.memory
     database.execute(
         "UPDATE sources SET crawls = crawls + 1, last_crawl = ?1, last_new = iif(?3, ?1, last_new), shown = ?2,"
-        " new_links = new_links + ?3, failures = 0, failure = '', unchanged = iif(?4, unchanged + 1, 0),"
+        " new_links = new_links + ?3, failures = 0, failure = '', retry_at = NULL,"
+        " unchanged = iif(?4, unchanged + 1, 0),"
         " etag = ?5, last_modified = ?6, body_hash = ?7, unmodified = ?8, lie = ?9 WHERE id = ?10",
         (
             crawled.at, shown, new, crawled.links is None, storable(memory.etag),
