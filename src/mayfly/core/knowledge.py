@@ -21,12 +21,12 @@ NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as c
 class KnownPage:
     """A page some source has shown."""
 
-    __slots__ = ("fetched_at", "found_at", "place", "published", "sources")
+    __slots__ = ("fetched", "found_at", "place", "published", "sources")
 
     def __init__(self, published: Seconds, found_at: Seconds, sources: tuple[SourceId, ...], place: int) -> None:
         self.published = published
         self.found_at = found_at
-        self.fetched_at: Seconds | None = None
+        self.fetched = False
         self.sources = sources
         self.place = place  # stands still once the page is fetched
 

@@ -219,9 +219,9 @@ class Scheduler:
     def _shown_again(self, number: PageId, page: KnownPage, source: SourceId, at: Seconds) -> None:
         """A page other sources showed before is linked here too."""
         page.sources = (*page.sources, source)
-        if page.fetched_at is not None or self._feedback == "all":
+        if page.fetched or self._feedback == "all":
             self._estimator.exposed(source, page.place, 0.0, at - page.published, at, first=False)
-        if page.fetched_at is None:
+        if not page.fetched:
             page.place = next_place(page.place)
             if number in self._frontier and self._frontier.show(number, source, page.place):
                 self._offer_page(self._frontier.site_of(number))
@@ -231,7 +231,7 @@ class Scheduler:
         page = self._known.pages.get(number)
         self._wants.hints.proved(number, right=True)
         if page is not None:  # else: forgotten while it was under way
-            page.fetched_at = at
+            page.fetched = True
         if page is not None and self._feedback == "fetched":
             age = max(at - page.published, 0.0)
             share = 1 / len(page.sources)

@@ -13,7 +13,7 @@ from mayfly.errors import RunError
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
 
 BUSY_SECONDS: Seconds = 10.0
-_CACHE_KIB = 16 * 1024  # the system keeps the rest of the file at hand, and gives it back when memory is short
+_CACHE_KIB = 8 * 1024  # the system keeps the rest of the file at hand, and gives it back when memory is short
 _CHECKPOINT_PAGES = 4000  # of 4 KiB; each checkpoint waits for the disk
 _LARGEST_IDLE_WAL = 64 << 20  # bytes
 
