@@ -14,6 +14,7 @@ from mayfly.core.model import DAY, BoolArray, Credited, IntArray, PageId, Second
 from mayfly.core.place import first_place
 
 FORGET_AFTER: Seconds = 30 * DAY  # pages found longer ago earn nothing that could teach us more
+MOST_PAGES = 2_000_000  # of a quarter of a kilobyte each
 _RANKS_KEPT = 500.0  # links whose ranks make the usual one, the older half forgotten when there are more
 NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as crawled, at least
 
@@ -132,10 +133,10 @@ class Knowledge:
         )
 
     def forget(self, now: Seconds) -> list[PageId]:
-        """Pages found too long ago to matter; they come in the order they were found."""
-        old = []
+        """Pages found too long ago to matter, or too many before the last; they come in the order they were found."""
+        old, too_many = [], len(self.pages) - MOST_PAGES
         for page, known in self.pages.items():
-            if known.found_at > now - FORGET_AFTER:
+            if known.found_at > now - FORGET_AFTER and len(old) >= too_many:
                 break
             old.append(page)
         for page in old:
