@@ -123,7 +123,8 @@ class Document:
     entries: int = 0  # of a feed or sitemap; those without a usable address are no links
     feeds: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
-    hubs: tuple[str, ...] = ()  # WebSub
+    hubs: tuple[str, ...] = ()  # WebSub: who tells of its changes,
+    topic: str = ""  # and the address they know it by, if it says so
     dates: tuple[Date, ...] = ()
     text: str = ""  # main text, where it was asked for
     looks: Looks | None = None  # what it is in truth, though it came with status 200
