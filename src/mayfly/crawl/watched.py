@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.fetch.validators import Validators
-from mayfly.store.records import Memory, Source, SourceKind
+from mayfly.store.records import NO_HUB, Memory, NamedHub, Source, SourceKind
 
 
 @dataclass(slots=True)
@@ -30,6 +30,8 @@ class Watched:
     pinned: Seconds | None
     moved_to: str = ""  # where its last crawls were led,
     moved_since: Seconds = 0.0  # and since when
+    hub: NamedHub = NO_HUB  # that it names, if it is a feed,
+    hub_since: Seconds = 0.0  # and since when, if that was in this run
 
 
 @dataclass(slots=True)
@@ -107,6 +109,7 @@ def _watched(row: Source, number: int) -> Watched:
         found_at=row.found_at,
         active=row.state == "active",
         pinned=row.pinned,
+        hub=NamedHub(row.hub, row.topic),
     )
 
 
