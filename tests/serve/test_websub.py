@@ -22,7 +22,7 @@ from mayfly.crawl.settings import Settings
 from mayfly.store.hints import Subscription
 from mayfly.store.records import NewSource
 from mayfly.store.sqlite import SqliteStore
-from mayfly.testing.messages import Reply, Request
+from mayfly.testing.messages import Line, Raw, Reply, Request
 from mayfly.testing.server import Server, in_thread
 
 FEED, TOPIC, HUB = "http://paper.test/feed.xml?all=1", "http://paper.test/feed.xml", "http://hub.test/push"
@@ -202,6 +202,34 @@ def test_a_feed_that_names_another_hub_and_one_that_denies(town: Town, serving) 
         [kept] = town.kept
         assert (kept.hub, kept.failure, kept.until) == ("http://other.test/", "not for you", None)
         assert kept.again_at > time.time() + 6 * DAY and len(other.asked) == 1
+
+
+def test_few_hubs_are_asked_at_once_and_a_slow_one_holds_up_nobody(town: Town) -> None:
+    asking: list[int] = []
+    most: list[int] = []
+
+    def hub_of(number: int) -> Callable[[Request], Raw]:
+        async def play(line: Line) -> None:
+            asking.append(number)
+            most.append(len(asking))
+            await asyncio.sleep(60.0 if number == 0 else 0.2)
+            asking.remove(number)
+            await line.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+
+        return lambda request: Raw(play)
+
+    def feed_of(number: int) -> Callable[[Request], Reply]:
+        said = (("Link", f"<http://hub-{number}.test/>; rel=hub"),)
+        return lambda request: Reply(b"<rss><channel/></rss>", 200, "application/rss+xml", said)
+
+    names = range(9)
+    for number in names:
+        town.server.sites |= {f"hub-{number}.test": hub_of(number), f"feed-{number}.test": feed_of(number)}
+    found = [NewSource(f"http://feed-{number}.test/feed", "feed") for number in names]
+    town.paper.hub = "http://hub-1.test/"
+    town.ask(lambda store: store.add_sources(time.time(), found))
+    town.crawl(lambda _: asyncio.sleep(0.0, len(most) > len(names)), "https://crawler.example")
+    assert max(most) == hubs.AT_ONCE
 
 
 async def failed(store: SqliteStore) -> bool:
