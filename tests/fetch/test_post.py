@@ -89,6 +89,13 @@ def test_nothing_is_sent_to_private_addresses(server: Server, name: str) -> None
     assert isinstance(answer, Failed) and answer.reason is Reason.FORBIDDEN_ADDRESS and answer.requests <= 1
 
 
+@pytest.mark.parametrize("to", ["http://10.0.0.1/", "http://[::ffff:127.9.9.9]/"])
+def test_nor_where_a_redirect_leads_to_one(server: Server, to: str) -> None:
+    server.sites["sly.test"] = lambda request: Reply(b"", 307, headers=(("Location", to),))
+    answer = posted(server, "http://sly.test/")
+    assert isinstance(answer, Failed) and (answer.reason, len(answer.hops)) == (Reason.FORBIDDEN_ADDRESS, 1)
+
+
 @pytest.mark.parametrize(
     "name", [name for name, one in MISBEHAVIOURS.items() if not one.secure and one.host == "trouble.test"]
 )
