@@ -47,6 +47,7 @@ URLS = [
     b"//[::ffff:1.2.3.4]/",
     b"http://0x7f.1/;jsessionid=1",
 ]
+LINKS = [b'<https://hub.example/>; rel="hub", </feed>; title="a, <b>"; rel=self']
 DATES = [b"2025-11-15T10:00:00+01:00", b"Sat, 15 Nov 2025 10:00:00 GMT", b"15 November 2025, 10:30", b"Nov 15, 2025"]
 
 CLICKS = [
@@ -93,6 +94,12 @@ def robots(data: bytes) -> None:
     read_rules(data, "mayfly").allows(BASE)
 
 
+def links(data: bytes) -> None:
+    from mayfly.fetch.link_header import linked
+
+    linked([("Link", data.decode("latin-1"))], "hub", BASE)
+
+
 def dates(data: bytes) -> None:
     from mayfly.fetch.dates import parse_date
 
@@ -121,6 +128,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "feed": (feed, FEEDS),
     "sitemap": (sitemap, SITEMAPS),
     "robots": (robots, ROBOTS),
+    "links": (links, LINKS),
     "dates": (dates, DATES),
     "clicklog": (clicklog, CLICKS),
 }

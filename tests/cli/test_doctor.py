@@ -1,13 +1,18 @@
 """`mayfly doctor`: it complains of what is wrong, and repairs nothing."""
 
+import asyncio
 import hashlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mayfly.crawl.lock import locked
+from mayfly.store.hints import Subscription
+from mayfly.store.records import Crawled, Memory, NamedHub
+from mayfly.store.sqlite import SqliteStore
 
 
 def digest(home: Path) -> dict[str, str]:
@@ -23,7 +28,7 @@ def test_a_sound_home(command, lived) -> None:
     done = command("doctor")
     assert done.status == 0, done.out
     assert done.out == f"{lived}: nothing is wrong.\n"
-    assert json.loads(command("doctor", "--json").out) == {"sound": True, "holder": None, "complaints": []}
+    assert json.loads(command("doctor", "--json").out) == {"sound": True, "holder": None, "hubs": {}, "complaints": []}
     assert digest(lived) == before
 
 
@@ -90,6 +95,34 @@ def test_raw_answers_left_open(command, lived) -> None:
     done = command("doctor")
     assert done.status == 1 and "a crawl that ended badly left it open" in done.out
     assert "rename it to mayfly-20260101T000000Z-1.warc.gz" in done.out
+
+
+def test_hubs_are_counted_and_those_that_cannot_reach_us_told(command, lived) -> None:
+    def keep(*made: Subscription) -> None:
+        async def main() -> None:
+            async with SqliteStore(lived / "mayfly.db") as store:
+                await store.commit(
+                    Crawled(1, 1.0, 304, 0.1, 0, Memory(), None, hub=NamedHub("https://hub.example/", "t"))
+                )
+                for one in made:
+                    await store.keep_subscription(one)
+
+        asyncio.run(main())
+
+    asked = Subscription(
+        "x1", "t", "https://hub.example/", "https://we.example/api/websub/x1", "s", "asked", 1.0, tries=1
+    )
+    keep(asked, replace(asked, id="x2", state="active"))
+    done = command("doctor")
+    assert done.status == 0
+    assert "WebSub: feeds that name a hub: 1; subscriptions: 1 active, 1 asked." in done.out
+    keep(replace(asked, tries=3))
+    done = command("doctor")
+    assert done.status == 1
+    assert (
+        "! https://we.example: hubs took what we asked and never called back (1, as https://hub.example/)." in done.out
+    )
+    assert json.loads(command("doctor", "--json").out)["hubs"] == {"named": 1, "active": 1, "asked": 1}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")

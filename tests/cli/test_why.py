@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import time
+from dataclasses import replace
 
 from mayfly.core.model import DAY
-from mayfly.store.records import ClickRow
+from mayfly.store.hints import Subscription
+from mayfly.store.records import ClickRow, Crawled, Memory, NamedHub
 from mayfly.store.sqlite import SqliteStore
 
 FRONT, FEED, SECTION = "https://paper.example/", "https://paper.example/feed.xml", "https://paper.example/news/"
@@ -48,6 +51,35 @@ def test_a_source_that_does_not_pay_or_fails_says_so(command, lived) -> None:
     command("sources", "pin", FRONT, "--every", "10m")
     assert "It is blocked: dull." in command("why", FEED).out
     assert "It is pinned: crawled at least every 10m" in command("why", FRONT).out
+
+
+def test_whether_a_hub_tells_us_is_said(command, lived) -> None:
+    hub, topic, now = "https://hub.example/", "https://paper.example/rss", time.time()
+    asked = Subscription("x1", topic, hub, "https://we.example/api/websub/x1", "secret", "asked", now - 300, now + 600)
+
+    def keep(one: Subscription | None) -> str:
+        async def main() -> None:
+            async with SqliteStore(lived / "mayfly.db") as store:
+                await store.commit(Crawled(1, now - 400, 304, 0.1, 0, Memory(), None, hub=NamedHub(hub, topic)))
+                if one is not None:
+                    await store.keep_subscription(one)
+
+        asyncio.run(main())
+        return next(line for line in told(command, FEED)["says"] if "names the hub" in line)
+
+    named = f"It names the hub {hub} (as {topic}): "
+    assert not any("hub" in line for line in told(command, FEED)["says"])
+    assert keep(None) == named + "with public-url set, it could tell us of changes."
+    (lived / "mayfly.toml").write_text('public-url = "https://we.example"\n')
+    assert keep(None) == named + "the crawl asks it soon to tell us."
+    assert "asked 5 min ago to tell us of changes, no word yet; asked again in 10 min." in keep(asked)
+    assert "no word yet (busy (status 429 or 503: come back later));" in keep(replace(asked, failure="busy"))
+    said = keep(replace(asked, state="active", until=now + 10 * DAY, again_at=now + 7.5 * DAY))
+    assert "it tells us of changes until 20" in said and said.endswith("renewed in 7.5 days.")
+    facts = told(command, FEED)["hub"]
+    assert (facts["hub"], facts["topic"], facts["state"], facts["until"]) == (hub, topic, "active", now + 10 * DAY)
+    said = keep(replace(asked, state="denied", failure="not you", again_at=now + 7 * DAY))
+    assert "it will not tell us (not you); asked again in 7 days." in said
 
 
 def test_a_page_is_explained(command, lived) -> None:

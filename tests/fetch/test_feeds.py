@@ -62,7 +62,7 @@ def test_rss() -> None:
         ("https://www.example.com/1", "First & best", 1, HALF_PAST_TEN),
         ("https://www.example.com/2", "Second one", 2, None),  # its date is in the future
     ]
-    assert read.hubs == ("https://hub.example.com/?a=1&b=2",)
+    assert (read.hubs, read.topic) == (("https://hub.example.com/?a=1&b=2",), "https://www.example.com/feed")
 
 
 @pytest.mark.parametrize("text", [ATOM, RDF, JSON], ids=["atom", "rdf", "json"])

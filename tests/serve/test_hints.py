@@ -8,10 +8,13 @@ import time
 import pytest
 
 from mayfly.store.hints import Subscription
+from mayfly.store.records import Crawled, Memory, NamedHub
 from mayfly.store.sqlite import SqliteStore
 
 KEY = "a-key-of-a-site"
 TOPIC = "https://paper.example/feed.xml"
+HUB = "https://hub.example/"
+SOURCE = "https://paper.example/"  # which says that hubs know it by that name
 SECRET = "what only the hub knows"
 
 
@@ -60,11 +63,12 @@ def subscribed(home):
     """Keeps a subscription, and says what became of it."""
 
     def keep(state: str, id: str = "x1") -> Subscription:
-        made = Subscription(id, TOPIC, "https://hub.example/", SECRET, state, time.time())
+        made = Subscription(id, TOPIC, HUB, f"https://we.example/api/websub/{id}", SECRET, state, time.time(), tries=2)
 
         async def main() -> None:
             async with SqliteStore(home / "mayfly.db") as store:
                 await store.keep_subscription(made)
+                await store.commit(Crawled(0, 100.0, 304, 0.1, 0, Memory(), None, hub=NamedHub(HUB, TOPIC)))
 
         asyncio.run(main())
         return made
@@ -84,14 +88,17 @@ def test_a_hub_is_told_what_we_meant(api, kept, subscribed) -> None:
     assert answer.headers["Content-Type"].startswith("text/plain")
     now = kept("subscription", "x1")
     assert now.state == "active" and abs(now.until - time.time() - 3600) < 60
+    assert now.asked_at + 600 <= now.again_at < now.until and now.tries == 0
     assert ask(api, "subscribe", topic="https://other.example/").status_code == 404
     assert ask(api, "unsubscribe").status_code == 404
     subscribed("leaving")
-    assert ask(api, "unsubscribe").text == "c<h>&"
     assert ask(api, "subscribe").status_code == 404
+    assert ask(api, "unsubscribe").text == "c<h>&"
+    assert kept("subscription", "x1") is None
     subscribed("asked")
-    assert ask(api, "denied").status_code == 200
-    assert kept("subscription", "x1").state == "denied"
+    assert ask(api, "denied", **{"hub.reason": "not\n you"}).status_code == 200
+    now = kept("subscription", "x1")
+    assert (now.state, now.failure, now.until) == ("denied", "not you", None) and now.again_at > time.time() + 86400
     assert api.http.get("/api/websub/y", params={"hub.mode": "subscribe", "hub.topic": TOPIC}).status_code == 404
 
 
@@ -102,7 +109,7 @@ def test_a_signed_notification_is_a_hint(api, since, subscribed, header) -> None
     right = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     answer = api.http.post("/api/websub/x1", content=body, headers={header: f"sha256={right}"})
     assert answer.status_code == 202
-    assert since() == [(TOPIC, "source", "websub")]
+    assert since() == [(SOURCE, "source", "websub")]
 
 
 def test_a_notification_that_is_not_signed_well_is_none(api, since, subscribed) -> None:

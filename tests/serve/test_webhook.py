@@ -94,5 +94,5 @@ def test_a_private_address_is_refused(serving, lands, kept, receiver, tmp_path, 
         lands(home, 2)
         until(lambda: 'webhook_total{result="failed"}' in running.http.get("/metrics").text)
         assert "mayfly_webhook_behind 1.0" in running.http.get("/metrics").text
-        assert "ForbiddenAddress" in running.stop()[1]
+        assert "private, loopback or reserved addresses" in running.stop()[1]
     assert taken.empty()

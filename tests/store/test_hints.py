@@ -1,10 +1,12 @@
 """Batches that count once, hints, subscriptions, and how far the webhook is."""
 
+from dataclasses import replace
+
 import pytest
 
 from mayfly.core.model import DAY
 from mayfly.store.hints import Hint, HintRow, Subscription
-from mayfly.store.records import ClickRow, ClicksTaken, Hinted, PastHint, Retention
+from mayfly.store.records import ClickRow, ClicksTaken, Hinted, NamedHub, PastHint, Retention
 from mayfly.store.tables import clicks, hints
 
 
@@ -72,13 +74,45 @@ def test_very_many_hints_come_in_parts(store, make, monkeypatch) -> None:
 
 
 def test_subscriptions(store) -> None:
-    asked = Subscription("x1", "https://a.example/feed", "https://hub.example/", "secret", "asked", 5.0)
+    callback = "https://we.example/api/websub/x1"
+    asked = Subscription("x1", "https://a.example/feed", "https://hub.example/", callback, "secret", "asked", 5.0)
     store.keep_subscription(asked)
     assert store.subscription("x1") == asked
     assert store.subscription("x2") is None
-    active = Subscription("x1", asked.topic, asked.hub, asked.secret, "active", 5.0, 900.0)
+    active = replace(asked, state="active", again_at=700.0, until=900.0, tries=2, failure="busy \ud83d")
     store.keep_subscription(active)
+    assert store.subscriptions() == [replace(active, failure="busy ?")]
+
+
+def test_a_subscription_is_changed_only_by_who_knows_it(store) -> None:
+    asked = Subscription(
+        "x1", "https://a.example/feed", "https://hub.example/", "https://we.example/", "s", "asked", 5.1
+    )
+    store.keep_subscription(asked)
+    active, leaving = replace(asked, state="active", until=99.5), replace(asked, state="leaving")
+    assert store.together(("change_subscription", asked, active), ("change_subscription", asked, leaving)) == [
+        True,
+        False,
+    ]
     assert store.subscriptions() == [active]
+    assert not store.change_subscription(leaving, None)
+    assert store.change_subscription(active, None) and store.subscriptions() == []
+    assert not store.change_subscription(active, asked)
+
+
+def test_who_a_hub_tells_of_are_the_active_sources_that_name_it(store, make) -> None:
+    hub = NamedHub("https://hub.example/", "https://a.example/feed")
+    store.add_sources(1.0, [make.source(number) for number in range(1, 4)])
+    for number, named in enumerate((hub, hub, NamedHub("https://other.example/", hub.topic), NamedHub())):
+        store.commit(replace(make.crawl(number, 5.0, 1), hub=named))
+    urls = [source.url for source in store.sources()]
+    assert store.told_of(hub.topic, hub.hub) == urls[:2]
+    store.commit(make.crawl(0, 6.0, 1))  # says nothing of it
+    assert next((source.hub, source.topic) for source in store.sources()) == hub
+    store.edit_source(0, state="retired")
+    assert store.told_of(hub.topic, hub.hub) == urls[1:2]
+    store.commit(replace(make.crawl(1, 6.0, 1), hub=NamedHub()))
+    assert store.told_of(hub.topic, hub.hub) == store.told_of("", "") == []
 
 
 @pytest.mark.parametrize("landed", [0, 7])

@@ -88,7 +88,9 @@ def test_every_request_is_written_down(server, ask) -> None:
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        (b"POST / HTTP/1.1\r\nHost: hello.test\r\nContent-Length: 2\r\n\r\nhi", 405),
+        (b"PUT / HTTP/1.1\r\nHost: hello.test\r\nContent-Length: 2\r\n\r\nhi", 405),
+        (b"GET / HTTP/1.1\r\nHost: hello.test\r\nContent-Length: 2\r\n\r\nhi", 405),
+        (b"POST / HTTP/1.1\r\nHost: hello.test\r\nContent-Length: 99999999\r\n\r\nhi", 405),
         (b"nonsense\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000, 431),

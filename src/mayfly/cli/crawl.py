@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WARC = "warc"
 
 
-@takes_settings(*all_but(API))
+@takes_settings(*all_but(API), "public-url")
 def crawl(
     flags: dict[str, Any],
     home: Home = DEFAULT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from mayfly.crawl.lock import holder
 from mayfly.crawl.settings import Settings
 from mayfly.errors import MayflyError, UsageError
 from mayfly.fetch.loop import run
+from mayfly.store.hints import Subscription
 from mayfly.store.records import Complaint
+
+_SILENT = 3  # requests that a hub took and did not come back on
 
 
 def doctor(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> None:
@@ -29,13 +33,23 @@ def doctor(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> N
     """
     homes.existing(home)
     crawls = holder(home)
-    found = [*_folder(home), *_settings(home), *_database(home), *([] if crawls else _archives(home))]
+    broken = _database(home)
+    hubs, silent = ({}, []) if broken else _hubs(home)
+    found = [*_folder(home), *_settings(home), *broken, *silent, *([] if crawls else _archives(home))]
     if as_json:
-        told = {"sound": not found, "holder": crawls or None, "complaints": [one._asdict() for one in found]}
+        told = {
+            "sound": not found,
+            "holder": crawls or None,
+            "hubs": hubs,
+            "complaints": [one._asdict() for one in found],
+        }
         typer.echo(words.dumps(told))
     else:
         if crawls:
             words.say(f"{home} is being crawled by {crawls}.")
+        if hubs:
+            states = ", ".join(f"{count:,} {state}" for state, count in hubs.items() if state != "named")
+            words.say(f"WebSub: feeds that name a hub: {hubs['named']:,}; subscriptions: {states or 'none'}.")
         for one in found:
             words.say(f"! {one.where}: {one.what}.")
             words.say(f"    {one.advice}")
@@ -88,6 +102,28 @@ def _database(home: Path) -> list[Complaint]:
         return run(_check(home))
     except MayflyError as error:
         return [Complaint(str(error), str(path), "it was left as it is")]
+
+
+def _hubs(home: Path) -> tuple[dict[str, int], list[Complaint]]:
+    """How many feeds name a hub and what became of that; and whether hubs cannot reach us."""
+    if not (home / homes.DATABASE).exists():
+        return {}, []
+    named, kept = run(_named(home))
+    if not named and not kept:
+        return {}, []
+    told: dict[str, int] = {"named": named, **dict(sorted(Counter(one.state for one in kept).items()))}
+    silent = [one for one in kept if one.state == "asked" and one.tries >= _SILENT and not one.failure]
+    if not silent:
+        return told, []
+    what = f"hubs took what we asked and never called back ({len(silent):,}, as {silent[0].hub})"
+    advice = "can others reach mayfly serve by this address (public-url)? /api/websub/x answers with an error in JSON"
+    return told, [Complaint(what, silent[0].callback.partition("/api/")[0], advice)]
+
+
+async def _named(home: Path) -> tuple[int, list[Subscription]]:
+    async with homes.store_of(home) as store:
+        named = sum(1 for source in await store.sources() if source.hub and source.state == "active")
+        return named, await store.subscriptions()
 
 
 async def _check(home: Path) -> list[Complaint]:

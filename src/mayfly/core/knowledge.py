@@ -134,7 +134,8 @@ class Knowledge:
 
     def forget(self, now: Seconds) -> list[PageId]:
         """Pages found too long ago to matter, or too many before the last; they come in the order they were found."""
-        old, too_many = [], len(self.pages) - MOST_PAGES
+        old: list[PageId] = []
+        too_many = len(self.pages) - MOST_PAGES
         for page, known in self.pages.items():
             if known.found_at > now - FORGET_AFTER and len(old) >= too_many:
                 break

@@ -1,4 +1,6 @@
-"""What is done beside fetching: clicks in, edits noticed, estimates out, hosts searched, old things forgotten."""
+"""What is done beside fetching: clicks in, edits noticed, estimates out, hosts searched, hubs asked, old things
+forgotten.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from mayfly.core.outlook import Outlook
 from mayfly.crawl import retiring
 from mayfly.crawl.finder import Finder, Found
 from mayfly.crawl.hearsay import Hearsay
+from mayfly.crawl.hubs import Hubs
 from mayfly.crawl.lock import beat
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import announce
@@ -69,6 +72,7 @@ class Chores:
                 group.create_task(_repeat(chore, every))
             for chore, every in ((self.save_estimates, _SAVE_ESTIMATES), (self.note_minute, MINUTE)):
                 group.create_task(_repeat(chore, every, wait=every))
+            group.create_task(Hubs(self._parts).run())
 
     async def _watch_clock_and_disk(self) -> None:
         parts = self._parts
@@ -165,7 +169,7 @@ class Chores:
             _Counted(
                 requests["crawl"],
                 requests["page"],
-                requests["robots"] + requests["redirect"] + requests["find"],
+                requests["robots"] + requests["redirect"] + requests["find"] + requests["hub"],
                 tally.failed,
                 tally.found,
             ),

@@ -3,7 +3,8 @@
 Theory of operation. The truth is in the store. One loop spends the budget: when a token is there and a fetch is worth
 it, the fetch flies on its own (`flights.py`). What came of it is kept in one transaction, and only then told to the
 scheduler; so a crash loses at most what was in the air, and that is simply due again. Beside the loop run the chores
-(`chores.py`): clicks are taken in, edits of sources noticed, estimates saved, hosts searched, old things forgotten.
+(`chores.py`): clicks are taken in, edits of sources noticed, estimates saved, hosts searched, hubs asked, old things
+forgotten.
 """
 
 from __future__ import annotations

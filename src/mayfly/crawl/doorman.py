@@ -1,8 +1,8 @@
 """Nothing leaves without him: robots.txt is asked, the site's pause and the address's are kept, the budget is paid.
 
 Every request of a crawl goes through a `Passage`: pages and sources, each hop of their redirects, robots.txt, what the
-finder asks. The scheduler knows of pauses, too, and gives out no fetch of a site that rests; but only here it is held,
-for a redirect may lead to any site. All pauses run by the monotonic clock.
+finder asks, what hubs are sent. The scheduler knows of pauses, too, and gives out no fetch of a site that rests; but
+only here it is held, for a redirect may lead to any site. All pauses run by the monotonic clock.
 """
 
 from __future__ import annotations
@@ -88,6 +88,11 @@ class Doorman:
         """Leave a site alone for a while."""
         turn = self._turn(site)
         turn.free_at = max(turn.free_at, asyncio.get_running_loop().time() + seconds)
+
+    def rests(self, site: str) -> Seconds:
+        """How long a site is still to be left alone."""
+        turn = self._sites.get(site)
+        return 0.0 if turn is None else max(turn.free_at - asyncio.get_running_loop().time(), 0.0)
 
     def rest_all(self) -> None:
         """Another run may have asked any site until just now."""

@@ -6,7 +6,7 @@ import asyncio
 
 from mayfly.core import events
 from mayfly.core.model import Fetch, PageId, Seconds
-from mayfly.crawl import retiring
+from mayfly.crawl import hubs, retiring
 from mayfly.crawl.candidates import shown_by
 from mayfly.crawl.finder import likely
 from mayfly.crawl.hearsay import Hearsay
@@ -83,6 +83,7 @@ class Flights:
             first=source.crawls == 0,
             dated=shown.dated if shown else 0,
             dated_since=shown.dated_since if shown else None,
+            hub=hubs.named(source, answer, document, at),
         )
 
     def _note(self, source: Watched, crawled: Crawled, landed: LandedCrawl) -> None:
@@ -93,6 +94,8 @@ class Flights:
         source.unchanged = source.unchanged + 1 if crawled.links is None else 0
         if landed.new:
             source.last_new = crawled.at
+        if crawled.hub is not None:
+            source.hub, source.hub_since = crawled.hub, crawled.at
         parts.tally.crawls += 1
         parts.tally.found += len(landed.new)
         for page, link in landed.new:

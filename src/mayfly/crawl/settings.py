@@ -67,7 +67,7 @@ class Settings:
     # The HTTP API
     bind: str = _is("127.0.0.1:8642", "where mayfly serve listens; any other machine can reach it only with a token")
     token: str = _is("", "what whoever uses the API must know: Authorization: Bearer …", secret=True)
-    public_url: str = _is("", "the address others reach the API by, if it is not the one it listens at")
+    public_url: str = _is("", "the address others reach the API by; hubs of feeds are asked to call us there (WebSub)")
     clicks_per_second: float = _is(1000.0, "rows of clicks the API takes in on average, at most")
     indexnow_keys: tuple[str, ...] = _is((), "keys with which sites may ping /api/indexnow", secret=True)
     webhook_url: str = _is("", "where pages are sent to as they land")

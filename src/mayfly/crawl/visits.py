@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Seconds
 from mayfly.crawl.candidates import is_front
@@ -21,6 +22,7 @@ from mayfly.urls import canonical, host_of, site_of
 _FEED_ACCEPT = (
     "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,text/xml;q=0.9,*/*;q=0.8"
 )
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 OLD: Seconds = WEEK  # a page dated so long before it was found is not new
 PAGE_TRIES = 3  # fetches of a page before it is given up
 _FIRST_RETRY: Seconds = 5 * MINUTE
@@ -73,6 +75,14 @@ class Visitor:
         if document.error is not None and document.error.startswith(Reason.READER_DIED):
             return Visit(_unread(answer, document.error))  # an empty document would say that all its links left
         return Visit(answer, document)
+
+    async def post(self, url: str, form: Mapping[str, str]) -> Response | Failed:
+        """Send a form to a hub. robots.txt is not asked: it speaks of pages, and a hub is there to be asked."""
+        passage = self._door.passage("hub")
+        try:
+            return await self._fetcher.post(url, urlencode(form).encode(), _FORM, may=passage.enter)
+        finally:
+            passage.leave()
 
 
 def _home_of(asked: str, answer: Response) -> str:

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.fetch.validators import Validators
-from mayfly.store.records import Memory, Source, SourceKind
+from mayfly.store.records import NO_HUB, Memory, NamedHub, Source, SourceKind
 from mayfly.urls import same_page, site_of
 
 
@@ -27,12 +27,14 @@ class Watched:
     failure: str
     unchanged: int
     last_new: Seconds | None
-    last_crawl: Seconds | None
     found_at: Seconds
     active: bool
     pinned: Seconds | None
+    last_crawl: Seconds | None = None
     moved_to: str = ""  # where its last crawls were led,
     moved_since: Seconds = 0.0  # and since when
+    hub: NamedHub = NO_HUB  # that it names, if it is a feed,
+    hub_since: Seconds = 0.0  # and since when, if that was in this run
 
 
 @dataclass(slots=True)
@@ -136,6 +138,7 @@ def _watched(row: Source, number: int) -> Watched:
         found_at=row.found_at,
         active=row.state == "active",
         pinned=row.pinned,
+        hub=NamedHub(row.hub, row.topic),
     )
 
 

@@ -17,6 +17,7 @@ from mayfly.crawl.settings import Settings
 from mayfly.crawl.spans import about, ago, date, half_life, written
 from mayfly.crawl.telling import known_worth, nearest, outcome_of, page_told, source_told
 from mayfly.fetch.robots import Rules, read_rules
+from mayfly.store.hints import Subscription
 from mayfly.store.records import Estimate, Page, PastCrawl, Source
 from mayfly.store.store import Store
 from mayfly.urls import host_of, site_of
@@ -70,6 +71,8 @@ async def _of_source(told: Told, store: Store, source: Source, settings: Setting
     if source.pinned is not None:
         told.add(f"It is pinned: crawled at least every {written(source.pinned)}, whatever it is worth.")
     await _of_site(told, store, source, settings, agent)
+    if source.hub:
+        await _of_hub(told, store, source, settings, now)
     await _of_past(told, store, source, now)
     if source.estimate is not None and source.state == "active":
         _what_would_change(told, source, source.estimate, price)
@@ -113,6 +116,37 @@ async def _of_site(told: Told, store: Store, source: Source, settings: Settings,
         site_delay=delay,
         site_sources=others,
     )
+
+
+async def _of_hub(told: Told, store: Store, source: Source, settings: Settings, now: Seconds) -> None:
+    """Whether the hub it names tells us of it."""
+    named = [one for one in await store.subscriptions() if (one.hub, one.topic) == (source.hub, source.topic)]
+    kept = min(named, key=lambda one: one.state == "leaving", default=None)
+    known_as = "" if source.topic == source.url else f" (as {source.topic})"
+    told.add(
+        f"It names the hub {source.hub}{known_as}: {_hub_state(kept, settings.public_url, now)}.",
+        hub={
+            "hub": source.hub,
+            "topic": source.topic,
+            "state": kept and kept.state,
+            "until": kept and kept.until,
+            "failure": kept and kept.failure,
+        },
+    )
+
+
+def _hub_state(kept: Subscription | None, public_url: str, now: Seconds) -> str:
+    if kept is None or (kept.state == "leaving" and public_url):
+        return "the crawl asks it soon to tell us" if public_url else "with public-url set, it could tell us of changes"
+    if kept.state == "leaving":
+        return "we asked it to tell us no more"
+    if kept.state == "denied":
+        return f"it will not tell us ({sentence(kept.failure)}); asked again {ago(kept.again_at, now)}"
+    failed = f" ({sentence(kept.failure)})" if kept.failure else ""
+    if kept.state == "active" and kept.until is not None and kept.until > now:
+        return f"it tells us of changes until {date(kept.until)}; renewed {ago(max(kept.again_at, now), now)}{failed}"
+    wait = f"no word yet{failed}; asked again {ago(max(kept.again_at, now), now)}"
+    return f"it was asked {ago(kept.asked_at, now)} to tell us of changes, {wait}"
 
 
 async def _of_past(told: Told, store: Store, source: Source, now: Seconds) -> None:

@@ -123,7 +123,8 @@ class Document:
     entries: int = 0  # of a feed or sitemap; those without a usable address are no links
     feeds: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
-    hubs: tuple[str, ...] = ()  # WebSub
+    hubs: tuple[str, ...] = ()  # WebSub: who tells of its changes,
+    topic: str = ""  # and the address they know it by, if it says so
     ttl: Seconds | None = None  # a feed says that it stays as it is for so long
     dates: tuple[Date, ...] = ()
     text: str = ""  # main text, where it was asked for

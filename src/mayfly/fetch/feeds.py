@@ -24,7 +24,7 @@ from mayfly.fetch.charset import decoded
 from mayfly.fetch.dates import parse_date
 from mayfly.fetch.document import READ_LIMITS, Document, Link, Links, ReadLimits
 from mayfly.fetch.gzipped import unzipped
-from mayfly.urls import canonical
+from mayfly.urls import absolute, canonical
 
 _THOROUGH_BYTES = 2_000_000
 _THOROUGH_TAGS = 40_000  # it needs a second for them
@@ -37,7 +37,7 @@ _TTL = re.compile(rb"<ttl>\s*(\d{1,6})\s*</ttl>", re.IGNORECASE)
 _PERIOD = re.compile(rb"<sy:updatePeriod>\s*(hourly|daily|weekly|monthly|yearly)\s*</", re.IGNORECASE)
 _FREQUENCY = re.compile(rb"<sy:updateFrequency>\s*(\d{1,6})\s*</", re.IGNORECASE)
 _PERIODS = {b"hourly": HOUR, b"daily": DAY, b"weekly": WEEK, b"monthly": 30 * DAY, b"yearly": 365 * DAY}
-_HUB = re.compile(rb"\brel\s?=\s?[\"']hub[\"']")
+_REL = re.compile(rb"\brel\s?=\s?[\"']([^\"']{1,100})[\"']")
 _HREF = re.compile(rb"\bhref\s?=\s?[\"']([^\"']{1,2000})[\"']")
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MARKUP = re.compile(r"<[^<>]{0,500}>")
@@ -65,6 +65,7 @@ def read_feed(
     parsed, error = _parse(body, content_type, written=min(len(starts), limits.links))
     head = body[: starts[0] if starts else _HEAD_BYTES][:_HEAD_BYTES]
     entries = parsed.entries[: limits.links]
+    hubs, topic = _hubs(body, head, url)
     return Document(
         kind="feed",
         url=url,
@@ -72,7 +73,8 @@ def read_feed(
         language=_language(parsed.language, head),
         links=_links(entries, url, now, limits),
         entries=len(entries),
-        hubs=_hubs(body, head, url),
+        hubs=hubs,
+        topic=topic,
         ttl=_ttl(head),
         truncated=truncated or max(len(parsed.entries), len(starts)) > limits.links,
         error=error,
@@ -184,24 +186,29 @@ def _ttl(head: bytes) -> Seconds | None:
     return _PERIODS[period[1].lower()] / max(float(times[1]) if times is not None else 1.0, 1.0)
 
 
-def _hubs(body: bytes, head: bytes, base: str) -> tuple[str, ...]:
-    found = _json_hubs(body) if body.startswith(b"{") else _xml_hubs(head)
-    return tuple(dict.fromkeys(url for hub in found if (url := canonical(hub, base))))[:_MOST_HUBS]
+def _hubs(body: bytes, head: bytes, base: str) -> tuple[tuple[str, ...], str]:
+    """Its hubs and the address it gives itself, as they are written: a hub compares them letter by letter."""
+    hubs, topics = (
+        _json_hubs(body) if body.startswith(b"{") else (_xml_linked(head, b"hub"), _xml_linked(head, b"self"))
+    )
+    found = tuple(dict.fromkeys(url for hub in hubs if (url := absolute(hub, base))))
+    return found[:_MOST_HUBS], next((url for topic in topics if (url := absolute(topic, base))), "")
 
 
-def _xml_hubs(head: bytes) -> Iterator[str]:
+def _xml_linked(head: bytes, rel: bytes) -> Iterator[str]:
     for link in _LINK.findall(head):
-        if _HUB.search(link) and (href := _HREF.search(link)):
+        said = _REL.search(link)
+        if said and rel in said[1].lower().split() and (href := _HREF.search(link)):
             yield html.unescape(href[1].decode("utf-8", "replace"))
 
 
-def _json_hubs(body: bytes) -> Iterator[str]:
+def _json_hubs(body: bytes) -> tuple[list[str], list[str]]:
     if b'"hubs"' not in body:
-        return
+        return [], []
     try:
-        hubs = json.loads(body).get("hubs")
+        said = json.loads(body)
+        hubs, topic = said.get("hubs"), said.get("feed_url")
     except (ValueError, RecursionError, AttributeError):
-        return
-    for hub in hubs if isinstance(hubs, list) else ():
-        if isinstance(hub, dict) and isinstance(hub.get("url"), str):
-            yield hub["url"]
+        return [], []
+    urls = [hub.get("url") for hub in hubs if isinstance(hub, dict)] if isinstance(hubs, list) else []
+    return [url for url in urls if isinstance(url, str)], [topic] if isinstance(topic, str) else []

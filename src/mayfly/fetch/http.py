@@ -31,6 +31,7 @@ May: TypeAlias = Callable[[str], Awaitable[Reason | None]]  # asked before each 
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_REPEATS = frozenset((307, 308))  # redirects after which what was sent is sent again
 _SCHEME_CHARS = len("https://")
 _MOST_ORIGINS = 100_000
 _MEDIA = ("image/", "video/", "audio/", "font/")
@@ -40,8 +41,9 @@ _ARCHIVES = frozenset(("application/zip", "application/x-rar-compressed", "appli
 class _Trip:
     """A fetch under way."""
 
-    def __init__(self, asked: str) -> None:
+    def __init__(self, asked: str, sends: bytes | None = None) -> None:
         self.asked = self.url = asked
+        self.sends = sends  # None: nothing, it asks
         self.at, self.began = time.time(), time.monotonic()
         self.hops: list[Hop] = []
         self.sent = 0
@@ -131,8 +133,17 @@ class Fetcher:
         limits: Limits | None = None,
     ) -> Response | Failed:
         """Get `url`, following redirects."""
-        trip, limits = _Trip(url), limits or self._limits
-        headers = {"Accept": accept, **validators.headers()}
+        return await self._carry(_Trip(url), {"Accept": accept, **validators.headers()}, may, limits or self._limits)
+
+    async def post(
+        self, url: str, body: bytes, headers: dict[str, str], *, may: May | None = None, limits: Limits | None = None
+    ) -> Response | Failed:
+        """Send `body`. Whether it was taken is all that is asked: any status from 200 to 299 is an answer, and what
+        comes with it is not read. Redirects that mean "send it there" are followed, others are failures.
+        """
+        return await self._carry(_Trip(url, body), headers, may, limits or self._limits)
+
+    async def _carry(self, trip: _Trip, headers: dict[str, str], may: May | None, limits: Limits) -> Response | Failed:
         try:
             with self._deadlines.within(limits.seconds) as deadline:
                 return await self._travel(trip, headers, may and _untimed(may, deadline), limits)
@@ -178,18 +189,25 @@ class Fetcher:
         if host is not None:
             headers = {**headers, "Host": host}
         trip.sent += 1
-        answer = await self._session.get(target, headers=headers, allow_redirects=False, server_hostname=server_name)
+        answer = await self._session.request(
+            "GET" if trip.sends is None else "POST",
+            target,
+            data=trip.sends,
+            headers=headers,
+            allow_redirects=False,
+            server_hostname=server_name,
+        )
         if len(self._answered) >= _MOST_ORIGINS:
             self._answered.clear()
         self._answered[_origin(url)] = time.monotonic()
         try:
             status = answer.status
-            if status in _REDIRECTS:
+            if status in (_REDIRECTS if trip.sends is None else _REPEATS):
                 return _Redirect(status, answer.headers.get("Location", ""))
             asked = "If-None-Match" in headers or "If-Modified-Since" in headers
-            if status not in (200, 203) and not (status == 304 and asked):
+            if not _is_success(status, trip.sends is not None) and not (status == 304 and asked):
                 raise refused(answer)
-            body, wire = (b"", 0) if status == 304 else await _body_of(answer, limits)
+            body, wire = (b"", 0) if status == 304 or trip.sends is not None else await _body_of(answer, limits)
             return Response(
                 asked=trip.asked,
                 url=url,
@@ -235,6 +253,10 @@ class Fetcher:
             self._as_they_are.clear()
         self._as_they_are.add(origin)
         return whole
+
+
+def _is_success(status: int, sent: bool) -> bool:
+    return 200 <= status < 300 if sent else status in (200, 203)
 
 
 def _origin(url: str) -> str:

@@ -81,6 +81,8 @@ class SourceAnswer(BaseModel):
     new_links: int
     good_pages: int
     dull_pages: int
+    hub: str = Field(description="That a feed names (WebSub); empty: none.")
+    topic: str = Field(description="The address the hub knows it by.")
     revision: int
     link_rate: float | None
     page_profit: float | None

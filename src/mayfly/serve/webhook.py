@@ -13,17 +13,16 @@ import logging
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from urllib.parse import urlsplit
 
-import aiohttp
 from pydantic import TypeAdapter
 
 from mayfly.core.model import Seconds
-from mayfly.fetch.addresses import ConnectTo, ForbiddenAddress, Resolver, Routes, Vetting
+from mayfly.fetch.addresses import ConnectTo, Routes, Vetting
+from mayfly.fetch.answers import Failed, Limits
+from mayfly.fetch.http import Fetcher
 from mayfly.serve.pages import landed
 from mayfly.serve.parts import Serving
 from mayfly.store.records import Page
-from mayfly.urls import is_address
 
 _AT_ONCE = 100
 _LOOK: Seconds = 1.0
@@ -50,8 +49,13 @@ class Webhook:
         self._serving = serving
         settings = serving.settings
         self._url, self._secret = settings.webhook_url, settings.webhook_secret
-        self._vetting = Vetting(settings.allow_private_addresses)
-        self._routes = Routes([ConnectTo.parse(rule) for rule in settings.connect_to])
+        self._fetcher = Fetcher(
+            serving.agent,
+            limits=Limits(seconds=_SECONDS, redirects=0),
+            vetting=Vetting(settings.allow_private_addresses),
+            routes=Routes([ConnectTo.parse(rule) for rule in settings.connect_to]),
+            connections=1,
+        )
 
     async def run(self) -> None:
         """What landed since the last batch that was taken; the first time, what lands from now on."""
@@ -60,21 +64,21 @@ class Webhook:
         if cursor is None:
             cursor = await landed(serving)
             await serving.store.note_sent(cursor)
-        async with self._session() as session:
+        async with self._fetcher:
             while True:
                 pages = await serving.reader.pages(cursor, _AT_ONCE)
                 if not pages:
                     await asyncio.sleep(_LOOK)
                     continue
-                await self._deliver(session, cursor, pages)
+                await self._deliver(cursor, pages)
                 cursor = pages[-1].landed or cursor
                 await serving.store.note_sent(cursor)
 
-    async def _deliver(self, session: aiohttp.ClientSession, after: int, pages: Sequence[Page]) -> None:
+    async def _deliver(self, after: int, pages: Sequence[Page]) -> None:
         """Until it is taken."""
         pause = _FIRST_PAUSE
         while True:
-            wrong = await self._send(session, after, pages)
+            wrong = await self._send(after, pages)
             self._serving.counted["webhook", "failed" if wrong else "taken"] += 1
             if not wrong:
                 return
@@ -82,7 +86,7 @@ class Webhook:
             await asyncio.sleep(pause * random.uniform(0.75, 1.25))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _send(self, session: aiohttp.ClientSession, after: int, pages: Sequence[Page]) -> str:
+    async def _send(self, after: int, pages: Sequence[Page]) -> str:
         """Why it was not taken; empty: it was."""
         upto = pages[-1].landed or after
         body = b'{"after":%d,"next":%d,"pages":%s}' % (after, upto, _PAGES.dump_json(list(pages)))
@@ -93,37 +97,8 @@ class Webhook:
             "X-Mayfly-Timestamp": str(at),
             "X-Mayfly-Signature": signature(self._secret, at, body),
         }
-        try:
-            self._vet()
-            async with session.post(self._url, data=body, headers=headers, allow_redirects=False) as answer:
-                return "" if 200 <= answer.status < 300 else f"status {answer.status}"
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            cause = getattr(error, "os_error", None) or error  # aiohttp says only that there is no connection
-            return f"{type(cause).__name__} {cause}".strip()
-
-    def _vet(self) -> None:
-        """The resolver is not asked for addresses that stand in a URL."""
-        parts = urlsplit(self._url)
-        host, _ = self._routes.target(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
-        if is_address(host) and not self._vetting.allows(host):
-            raise ForbiddenAddress(f"{host} is private: allow-private-addresses, if it is yours")
-
-    @asynccontextmanager
-    async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
-        connector = aiohttp.TCPConnector(
-            resolver=Resolver(self._vetting, self._routes), use_dns_cache=False, limit=1, keepalive_timeout=30.0
-        )
-        session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-            timeout=aiohttp.ClientTimeout(total=_SECONDS),
-            headers={"User-Agent": self._serving.agent},
-        )
-        try:
-            yield session
-        finally:
-            await session.close()
+        answer = await self._fetcher.post(self._url, body, headers)
+        return f"{answer.reason.sentence} ({answer.detail})" if isinstance(answer, Failed) else ""
 
 
 @asynccontextmanager

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from mayfly.core.model import DAY
+from mayfly.crawl import hubs
 from mayfly.serve.hints import keep
 from mayfly.serve.parts import Refused, Serving, With, problems
 from mayfly.store.hints import HintRow, Subscription
@@ -21,6 +21,8 @@ from mayfly.store.hints import HintRow, Subscription
 router = APIRouter(tags=["hints"])
 
 _LONGEST_LEASE = 30 * DAY
+_ROUNDS = 5  # in which the crawler may have a word, too
+_MEANT = {"subscribe": ("asked", "active"), "unsubscribe": ("leaving",), "denied": ("asked", "active")}
 _METHODS = {"sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}  # sha1 is no proof any more
 _Id = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
 _SIGNED = {
@@ -44,18 +46,21 @@ async def verify(
     topic: Annotated[str, Query(alias="hub.topic", max_length=4000)],
     challenge: Annotated[str, Query(alias="hub.challenge", max_length=1000)] = "",
     lease: Annotated[int, Query(alias="hub.lease_seconds", ge=0, le=2**40)] = int(DAY),
+    reason: Annotated[str, Query(alias="hub.reason", max_length=1000)] = "",
 ) -> Response:
     """A hub asks whether we meant to subscribe or to leave, or says that it will not have us."""
-    kept = await _subscription(serving, id)
-    wanted = {"subscribe": ("asked", "active"), "unsubscribe": ("leaving",), "denied": ("asked", "active")}[mode]
-    if topic != kept.topic or kept.state not in wanted:
-        raise Refused(404, "this was not asked for")
-    if mode == "subscribe":
-        until = serving.clock() + min(float(lease), _LONGEST_LEASE)
-        await serving.store.keep_subscription(replace(kept, state="active", until=until))
-    elif mode == "denied":
-        await serving.store.keep_subscription(replace(kept, state="denied", until=None))
-    return PlainTextResponse(challenge)
+    for _ in range(_ROUNDS):
+        kept = await _subscription(serving, id)
+        if topic != kept.topic or kept.state not in _MEANT[mode]:
+            raise Refused(404, "this was not asked for")
+        now = serving.clock()
+        if mode == "subscribe":
+            changed: Subscription | None = hubs.confirmed(kept, now, min(float(lease), _LONGEST_LEASE))
+        else:
+            changed = hubs.denied(kept, now, " ".join(reason.split())[:200]) if mode == "denied" else None
+        if await serving.store.change_subscription(kept, changed):
+            return PlainTextResponse(challenge)
+    raise Refused(503, "try again", Retry_After="1")
 
 
 @router.post(
@@ -69,7 +74,8 @@ async def notify(id: _Id, request: Request, serving: With) -> Response:
     if not _is_signed(kept, request, body):
         raise Refused(403, "the signature is missing or wrong")
     if kept.state == "active":
-        await keep(serving, [HintRow(kept.topic, "source", "websub")])
+        urls = await serving.reader.told_of(kept.topic, kept.hub)
+        await keep(serving, [HintRow(url, "source", "websub") for url in urls])
     return Response(status_code=202)
 
 

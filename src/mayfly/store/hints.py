@@ -36,7 +36,11 @@ class Subscription:
     id: str  # part of the address the hub calls: nobody else knows it
     topic: str
     hub: str
+    callback: str  # that address, as the hub was told it
     secret: str  # with which the hub signs
     state: SubscriptionState
     asked_at: Seconds
+    again_at: Seconds = 0.0  # when to renew it, or to ask again if the hub is silent
     until: Seconds | None = None  # the hub tells us up to then
+    tries: int = 0  # requests since the hub last had a word with us
+    failure: str = ""  # of the last one: why the hub could not be asked, or will not have us

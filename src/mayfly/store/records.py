@@ -79,9 +79,21 @@ class Source:
     estimate: Estimate | None
     revision: int  # grows with every edit by a person
     retry_at: Seconds | None = None  # after a failure: not before then
+    hub: str = ""  # that a feed names (WebSub),
+    topic: str = ""  # and the address the hub knows it by
 
 
 # What a crawl of a source brought
+
+
+class NamedHub(NamedTuple):
+    """Who tells of a feed's changes, and by which address; empty: nobody."""
+
+    hub: str = ""
+    topic: str = ""
+
+
+NO_HUB = NamedHub()
 
 
 class ShownLink(msgspec.Struct, frozen=True, gc=False):  # made for every link of every crawl
@@ -113,6 +125,7 @@ class Crawled:
     first: bool = False  # the baseline: nothing it shows tells of its rate,
     dated: int = 0  # but that so many entries carry dates
     dated_since: Seconds | None = None  # from here on
+    hub: NamedHub | None = None  # None: it names the same as before, or was not read
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,15 +185,22 @@ CREATE TABLE hints (
     id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, url TEXT NOT NULL, kind TEXT NOT NULL, via TEXT NOT NULL
 );
 CREATE TABLE subscriptions (
-    id TEXT PRIMARY KEY, topic TEXT NOT NULL, hub TEXT NOT NULL, secret TEXT NOT NULL, state TEXT NOT NULL,
-    asked_at REAL NOT NULL, until REAL
+    id TEXT PRIMARY KEY, topic TEXT NOT NULL, hub TEXT NOT NULL, callback TEXT NOT NULL, secret TEXT NOT NULL,
+    state TEXT NOT NULL, asked_at REAL NOT NULL, again_at REAL NOT NULL, until REAL,
+    tries INTEGER NOT NULL, failure TEXT NOT NULL
 ) WITHOUT ROWID;
 """
 
-# A source that failed is left alone until then, by the next process too.
-_RETRIES = "ALTER TABLE sources ADD COLUMN retry_at REAL;"
+# A source that failed is left alone until then, by the next process too. The hub a feed names, and the address the hub
+# knows it by; empty: it names none.
+_RETRIES_AND_HUBS = """
+ALTER TABLE sources ADD COLUMN retry_at REAL;
+ALTER TABLE sources ADD COLUMN hub TEXT NOT NULL DEFAULT '';
+ALTER TABLE sources ADD COLUMN topic TEXT NOT NULL DEFAULT '';
+CREATE INDEX sources_by_topic ON sources (topic) WHERE topic <> '';
+"""
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES)
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

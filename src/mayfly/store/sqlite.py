@@ -214,11 +214,17 @@ class SqliteStore:
     async def keep_subscription(self, subscription: Subscription) -> None:
         await self._write(lambda database: hints.keep_subscription(database, subscription))
 
+    async def change_subscription(self, was: Subscription, now: Subscription | None) -> bool:
+        return await self._write(lambda database: hints.change_subscription(database, was, now))
+
     async def subscription(self, id: str) -> Subscription | None:
         return await self._read(lambda database: hints.subscription(database, id))
 
     async def subscriptions(self) -> list[Subscription]:
         return await self._read(hints.subscriptions)
+
+    async def told_of(self, topic: str, hub: str) -> list[str]:
+        return await self._read(lambda database: hints.told_of(database, topic, hub))
 
     async def sent(self) -> int | None:
         return await self._read(hints.sent)

@@ -160,8 +160,14 @@ class Store(Protocol):
     async def keep_subscription(self, subscription: Subscription) -> None:
         """Keep it, in place of the one with its id."""
 
+    async def change_subscription(self, was: Subscription, now: Subscription | None) -> bool:
+        """The same, or forget it (None), if it is still as it was: the crawler and a hub may speak at once."""
+
     async def subscription(self, id: str) -> Subscription | None: ...
     async def subscriptions(self) -> list[Subscription]: ...
+    async def told_of(self, topic: str, hub: str) -> list[str]:
+        """Addresses of the active sources whose feed names this hub and is known to it by this topic."""
+
     async def sent(self) -> int | None:
         """The landing up to which pages were sent to the webhook; None: it never ran."""
 

@@ -12,14 +12,14 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mayfly.core.model import Seconds
 from mayfly.testing.journal import Journal, Visit
 from mayfly.testing.messages import Answer, Raw, Reply, Request
 
-_METHODS = ("GET", "HEAD")
+_METHODS = ("GET", "HEAD", "POST")
 _HANDSHAKE = 0x16  # the first byte of a client that wants TLS, where there is none
 
 
@@ -29,6 +29,7 @@ class Bounds:
 
     connections: int = 2000
     head_bytes: int = 65536
+    body_bytes: int = 65536  # that a POST may bring
     idle_seconds: Seconds = 60.0  # between requests, and to take an answer
     play_seconds: Seconds = 60.0
 
@@ -121,15 +122,24 @@ class Connection(asyncio.Protocol):
                 return self._refuse(431)
             if not found:
                 return
-            self._buffer = rest
             request = self._read(head)
             if request is None:
                 return self._refuse(400)
-            if request.method not in _METHODS or request.headers.get("content-length", "0") != "0":
+            size = self._size_of(request)
+            if size is None:
                 return self._refuse(405)
-            self._answer(request)
+            if len(rest) < size:
+                return
+            self._buffer = rest[size:]
+            self._answer(replace(request, body=rest[:size]) if size else request)
         if len(self._buffer) > 4 * self._desk.bounds.head_bytes:
             self.abort()
+
+    def _size_of(self, request: Request) -> int | None:
+        """Bytes of its body; None: it is not for us."""
+        said = request.headers.get("content-length", "0")
+        most = self._desk.bounds.body_bytes if request.method == "POST" else 0
+        return int(said) if request.method in _METHODS and said.isdecimal() and int(said) <= most else None
 
     def _read(self, head: bytes) -> Request | None:
         """The request in these bytes; None if there is none."""
@@ -181,7 +191,7 @@ class Connection(asyncio.Protocol):
 
     def _send(self, reply: Reply, method: str, keep: bool) -> None:
         head = reply.head(keep)
-        data = head + reply.body if method == "GET" and reply.body else head
+        data = head + reply.body if method != "HEAD" and reply.body else head
         if self._visit is not None:  # before it is written: the client may have it before we look at the clock again
             self._visit.bytes = len(data)
             self._over(self._visit)

@@ -27,6 +27,7 @@ class Request:
     local: tuple[str, int] = ("127.0.0.1", 80)  # where it came in
     client: tuple[str, int] = ("127.0.0.1", 0)
     secure: bool = False
+    body: bytes = b""  # of a POST
 
     @property
     def path(self) -> str:

@@ -236,3 +236,5 @@ def _update_source(database: Database, crawled: Crawled, shown: int, new: int) -
             storable(memory.last_modified), memory.body_hash, memory.unmodified, memory.lie, crawled.source,
         ),
     )  # fmt: skip
+    if crawled.hub is not None:
+        database.execute("UPDATE sources SET hub = ?, topic = ? WHERE id = ?", (*crawled.hub, crawled.source))

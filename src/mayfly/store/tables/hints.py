@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 from mayfly.core.model import Seconds
 from mayfly.store.connection import Database
 from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.tables.words import storable
 
 _MOST_HINTS = 100_000  # that wait to be looked at; what is older is worth nothing any more
 _AT_ONCE = 10_000
+_MOST_TOLD_OF = 20  # sources that say they are the same feed
 
 
 def add(database: Database, at: Seconds, rows: Sequence[HintRow]) -> None:
@@ -39,7 +41,18 @@ def cursor(database: Database) -> int:
 
 
 def keep_subscription(database: Database, subscription: Subscription) -> None:
-    database.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(subscription))
+    values = astuple(replace(subscription, failure=storable(subscription.failure)))
+    database.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def change_subscription(database: Database, was: Subscription, now: Subscription | None) -> bool:
+    if subscription(database, was.id) != was:
+        return False
+    if now is None:
+        database.execute("DELETE FROM subscriptions WHERE id = ?", (was.id,))
+    else:
+        keep_subscription(database, now)
+    return True
 
 
 def subscription(database: Database, id: str) -> Subscription | None:
@@ -50,6 +63,14 @@ def subscription(database: Database, id: str) -> Subscription | None:
 def subscriptions(database: Database) -> list[Subscription]:
     rows: list[Any] = database.execute("SELECT * FROM subscriptions ORDER BY topic, id").fetchall()
     return [Subscription(*row) for row in rows]
+
+
+def told_of(database: Database, topic: str, hub: str) -> list[str]:
+    rows: list[Any] = database.execute(
+        "SELECT url FROM sources WHERE topic = ? AND topic <> '' AND hub = ? AND state = 'active' ORDER BY id LIMIT ?",
+        (topic, hub, _MOST_TOLD_OF),
+    ).fetchall()
+    return [row[0] for row in rows]
 
 
 def sent(database: Database) -> int | None:

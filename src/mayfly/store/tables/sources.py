@@ -14,7 +14,7 @@ from mayfly.urls import host_of, site_of
 _SELECT = """
 SELECT id, url, host, site, kind, state, reason, pinned, found_at, found_on, crawls, last_crawl, last_new, shown,
     failures, failure, unchanged, new_links, good_pages, dull_pages,
-    etag, last_modified, body_hash, unmodified, lie, revision, retry_at,
+    etag, last_modified, body_hash, unmodified, lie, revision, retry_at, hub, topic,
     source, link_rate, page_profit, profit_decay, interval, worth, next_due, note
 FROM sources LEFT JOIN estimates ON source = id
 """
@@ -94,7 +94,7 @@ def _read(rows: Iterable[Any]) -> list[Source]:
 
 
 def _source(*row: Any) -> Source:
-    *plain, etag, last_modified, body_hash, unmodified, lie, revision, retry_at = row[:27]
+    *plain, etag, last_modified, body_hash, unmodified, lie, revision, retry_at, hub, topic = row[:29]
     memory = Memory(etag, last_modified, body_hash, unmodified, bool(lie))
-    estimate = None if row[27] is None else Estimate(*row[27:])
-    return Source(*[*plain, memory, estimate, revision, retry_at])
+    estimate = None if row[29] is None else Estimate(*row[29:])
+    return Source(*[*plain, memory, estimate, revision, retry_at, hub, topic])
