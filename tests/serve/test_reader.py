@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from mayfly.core.model import DAY, HOUR
+from mayfly.serve.ledger import Ledger
 from mayfly.store.records import Crawled, Estimate, Fetched, Memory, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
 
@@ -103,7 +104,7 @@ def test_what_is_worth_most_now_comes_first(reader) -> None:
     assert sorted(found) == sorted(title for *_, title, _ in PAGES)
     assert found[0] == "Budget passes at last" and found[-1] == "The harbour in winter"
     assert re.search(r'<time datetime="\d{4}-\d\d-\d\dT[^"]+Z">1 h ago</time>', answer.text)
-    assert "2 days ago" in answer.text and "club.example/feed" in answer.text
+    assert "2 days ago" in answer.text and "via /feed</a>" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -217,6 +218,19 @@ def test_a_search_can_be_followed(reader) -> None:
     }  # fmt: skip
     best = ElementTree.fromstring(reader.http.get("/rss").content)
     assert next(best.iter("item")).findtext("title") == "Budget passes at last"
+
+
+def test_what_the_store_cannot_take_is_said_and_ends_nothing(home, caplog) -> None:
+    async def main() -> None:
+        async with SqliteStore(home / "mayfly.db", read_only=True) as store:
+            ledger = Ledger(store, 1200.0)
+            ledger.shown(["https://paper.example/budget"], 1, 5.0)
+            assert ledger.clicked(1, "https://paper.example/budget", 1, "view", 6.0)
+            assert not ledger.clicked(1, "https://paper.example/budget", 1, "view", 7.0)
+            await asyncio.wait_for(ledger.close(), 10)
+
+    asyncio.run(main())
+    assert "open for reading only" in caplog.text
 
 
 def test_a_long_list_is_turned_and_shows_everything(serving, lands, tmp_path) -> None:

@@ -17,6 +17,7 @@ AGES: dict[str, tuple[str, Seconds | None]] = {
 }
 _LONGEST = 200  # characters of a query
 _LARGEST = 1 << 53
+_MOST_PAGES = 300
 
 
 class Asked(NamedTuple):
@@ -39,7 +40,7 @@ class Asked(NamedTuple):
             given.get("host", "").strip().lower()[:_LONGEST],
             _number(given.get("source", "")),
             age if age in AGES else "all",
-            max(_number(given.get("page", "")) or 1, 1),
+            min(max(_number(given.get("page", "")) or 1, 1), _MOST_PAGES),
             _number(given.get("after", "")) or 0,
             _number(given.get("upto", "")),
         )

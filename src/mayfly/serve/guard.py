@@ -103,7 +103,7 @@ class Guard:
 
     def _has_key(self, scope: Scope) -> bool:
         """For feeds alone, and to read them."""
-        if scope["path"] != _FEED or scope["method"] != "GET":
+        if scope["path"] != _FEED or scope["method"] not in ("GET", "HEAD"):
             return False
         given = parse_qs(scope["query_string"].decode("latin-1")).get("key", [""])[0]
         return hmac.compare_digest(given.encode(), feed_key(self._token.decode()).encode())

@@ -86,7 +86,7 @@ async def go(request: Request, serving: With, page: str) -> Response:
     return Response(status_code=302, headers={"Location": quote(kept.url, safe=_IN_URLS)})
 
 
-@router.get("/rss")
+@router.api_route("/rss", methods=["GET", "HEAD"])
 async def rss(request: Request, serving: With) -> Response:
     """The newest that has the words; without words, what is worth reading now."""
     asked, now = Asked.of(request.query_params), serving.clock()
@@ -133,7 +133,7 @@ def _row(sight: Sight, now: Seconds) -> dict[str, Any]:
         "snippet": _marked(sight.snippet, _SNIPPET),
         "host": page.host,
         "source": page.source,
-        "via": page.source_url.partition("://")[2].rstrip("/"),
+        "via": page.source_url.partition("://")[2].removeprefix(page.host).rstrip("/"),
         "language": page.language if _LANGUAGE.fullmatch(page.language) else "",
         "at": min(at, now),
     }
