@@ -1,4 +1,4 @@
-"""The API put together, with its own page of documentation. Every refusal is JSON with one sentence."""
+"""All that is served, put together. What programs ask for is refused with JSON and one sentence."""
 
 from __future__ import annotations
 
@@ -17,22 +17,18 @@ from starlette.requests import ClientDisconnect
 
 import mayfly
 from mayfly.errors import RunError
-from mayfly.serve import clicks, hints, insight, pages, sources, vitals, websub
+from mayfly.serve import clicks, hints, insight, login, pages, reader, sources, vitals, websub
 from mayfly.serve.guard import Guard
+from mayfly.serve.look import FILES, page
 from mayfly.serve.parts import Refused, Serving
 
-_PAGE = Path(__file__).parent / "page"
-_FILES = {
-    "/": ("docs.html", "text/html"),
-    "/docs": ("docs.html", "text/html"),
+_STATIC = {
+    "/style.css": ("style.css", "text/css"),
+    "/reader.css": ("reader.css", "text/css"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/docs.js": ("docs.js", "text/javascript"),
     "/docs.css": ("docs.css", "text/css"),
 }
-# Scripts and styles from our own files only, and requests to ourselves only.
-_PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-)
 _ABOUT = "Clicks and hints in, pages out, and what the crawl knows. Times are seconds since 1970, rates per second."
 log = logging.getLogger("mayfly")
 
@@ -51,9 +47,11 @@ def make_app(serving: Serving) -> Guard:
     known = [Depends(HTTPBearer(auto_error=False))] if serving.settings.token else []  # for the document: Guard checks
     for part in (clicks, hints, pages, sources, insight, vitals):
         api.include_router(part.router, dependencies=known)
-    api.include_router(websub.router)
-    for path, (name, kind) in _FILES.items():
-        api.add_api_route(path, _page(_PAGE / name, kind), include_in_schema=False)
+    for part in (websub, reader, login):
+        api.include_router(part.router)
+    api.add_api_route("/docs", _docs, include_in_schema=False)
+    for path, (name, kind) in _STATIC.items():
+        api.add_api_route(path, _static(FILES / name, kind), include_in_schema=False)
     for error, answer in (
         (Refused, _refused),
         (HTTPException, _http),
@@ -67,9 +65,13 @@ def make_app(serving: Serving) -> Guard:
     return Guard(api, serving.settings.token, [public] if public else [], serving.counted)
 
 
-def _page(path: Path, kind: str) -> Any:
+async def _docs() -> Response:
+    return page("docs.html", "api")
+
+
+def _static(path: Path, kind: str) -> Any:
     async def show() -> FileResponse:
-        return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": _PAGE_POLICY})
+        return FileResponse(path, media_type=kind)
 
     return show
 
