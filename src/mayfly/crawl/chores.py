@@ -177,6 +177,7 @@ class Chores:
                 now.failures - before.failures,
                 now.found - before.found,
                 parts.scheduler.price,
+                parts.settings.budget,
             )
         )
 

@@ -294,7 +294,7 @@ async def _rules(store: Store, url: str, agent: str) -> Rules | None:
     """Of its robots.txt, as it was last fetched."""
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
-    kept = next((one for one in await store.robots() if one.origin == origin), None)
+    kept = next(iter(await store.robots([origin])), None)
     return None if kept is None else read_rules(kept.body or b"", agent)
 
 

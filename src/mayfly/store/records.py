@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from mayfly.core.model import BoolArray, FloatArray, IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import BoolArray, FloatArray, IntArray, PageId, PerSecond, Seconds, SourceId
 
 SourceKind: TypeAlias = Literal["front", "category", "feed", "sitemap", "other"]
 SourceState: TypeAlias = Literal["active", "blocked", "retired"]
@@ -163,6 +163,13 @@ class LandedFetch(NamedTuple):
     duplicate_of: PageId | None = None
 
 
+class Rest(NamedTuple):
+    """A site is left alone for a while."""
+
+    site: str
+    until: Seconds
+
+
 @dataclass(frozen=True, slots=True)
 class FetchFailure:
     """A fetch brought nothing."""
@@ -174,6 +181,7 @@ class FetchFailure:
     detail: str = ""
     status: int | None = None
     retry_at: Seconds | None = None  # None: a page is given up
+    rest: Rest | None = None  # where the failure is the site's
 
 
 Happened: TypeAlias = Crawled | Fetched | FetchFailure
@@ -352,6 +360,7 @@ class Minute(NamedTuple):
     failures: int
     found: int
     price: float | None
+    budget: PerSecond | None = None  # in force then
 
 
 class Complaint(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, Self
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.listings import Believed, Counted, HostsListed, Listing, PageColumns, SourcesListed, VisitOfSource
 from mayfly.store.pruning import prune
 from mayfly.store.records import (
     Candidate,
@@ -40,7 +41,20 @@ from mayfly.store.records import (
     WaitingPage,
 )
 from mayfly.store.sqlite_thread import SqliteThread
-from mayfly.store.tables import checks, clicks, crawls, fetches, finding, hints, pages, past, seen, sources
+from mayfly.store.tables import (
+    checks,
+    clicks,
+    crawls,
+    fetches,
+    finding,
+    hints,
+    listings,
+    pages,
+    past,
+    seen,
+    sources,
+    watching,
+)
 
 _ESTIMATES = 5000  # written at once, so that nobody waits long
 
@@ -219,10 +233,36 @@ class SqliteStore:
     async def note_sent(self, landed: int) -> None:
         await self._write(lambda database: hints.note_sent(database, landed))
 
+    # For whoever watches
+
+    async def list_sources(self, asked: Listing) -> SourcesListed:
+        return await self._read(lambda database: listings.sources(database, asked))
+
+    async def list_hosts(self, asked: Listing) -> HostsListed:
+        return await self._read(lambda database: listings.hosts(database, asked))
+
+    async def believed(self) -> Believed:
+        return await self._read(watching.believed)
+
+    async def visits(self, source: SourceId, first: int) -> list[VisitOfSource]:
+        return await self._read(lambda database: watching.visits(database, source, first))
+
+    async def arrivals(self, source: SourceId) -> list[Seconds]:
+        return await self._read(lambda database: watching.arrivals(database, source))
+
+    async def landed_at(self, at: Seconds) -> int:
+        return await self._read(lambda database: watching.landed_at(database, at))
+
+    async def fetched_since(self, landed: int) -> PageColumns:
+        return await self._read(lambda database: watching.fetched_since(database, landed))
+
+    async def counted_since(self, seq: int | None) -> Counted:
+        return await self._read(lambda database: watching.counted_since(database, seq))
+
     # Robots, settings, care
 
-    async def robots(self) -> list[KeptRobots]:
-        return await self._read(finding.robots)
+    async def robots(self, origins: Sequence[str] | None = None) -> list[KeptRobots]:
+        return await self._read(lambda database: finding.robots(database, origins))
 
     async def keep_robots(self, robots: KeptRobots) -> None:
         await self._write(lambda database: finding.keep_robots(database, robots))
@@ -246,6 +286,8 @@ def _land(database: Database, happened: Happened) -> Landed:
             return crawls.land_crawl(database, happened)
         case Fetched():
             return fetches.land_fetch(database, happened)
+    if happened.rest is not None:
+        finding.note_rest(database, happened.rest, happened.reason)
     if happened.kind == "source":
         crawls.land_failure(database, happened)
     else:

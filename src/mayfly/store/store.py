@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.listings import Believed, Counted, HostsListed, Listing, PageColumns, SourcesListed, VisitOfSource
 from mayfly.store.records import (
     Candidate,
     ClickRow,
@@ -161,9 +162,37 @@ class Store(Protocol):
 
     async def note_sent(self, landed: int) -> None: ...
 
+    # For whoever watches
+
+    async def list_sources(self, asked: Listing) -> SourcesListed:
+        """A part of the sources, in the order asked for."""
+
+    async def list_hosts(self, asked: Listing) -> HostsListed:
+        """The same of hosts: those we were asked to watch, and those of sources."""
+
+    async def believed(self) -> Believed:
+        """What a plan needs to know of the active sources."""
+
+    async def visits(self, source: SourceId, first: int) -> list[VisitOfSource]:
+        """Crawls of a source and failures, the newest first."""
+
+    async def arrivals(self, source: SourceId) -> list[Seconds]:
+        """When the pages it was first to show were published, the newest first, some thousand at most."""
+
+    async def landed_at(self, at: Seconds) -> int:
+        """The cursor of pages behind which all were fetched then or later."""
+
+    async def fetched_since(self, landed: int) -> PageColumns:
+        """When pages that were kept behind the cursor were published, found and fetched; some thousand at most."""
+
+    async def counted_since(self, seq: int | None) -> Counted:
+        """How much happened behind the cursor; None: only where the cursor is now."""
+
     # Robots, settings, care
 
-    async def robots(self) -> list[KeptRobots]: ...
+    async def robots(self, origins: Sequence[str] | None = None) -> list[KeptRobots]:
+        """All that are kept, or those of these origins."""
+
     async def keep_robots(self, robots: KeptRobots) -> None: ...
     async def minutes(self, since: Seconds) -> list[Minute]: ...
     async def stats(self) -> dict[str, float]:
