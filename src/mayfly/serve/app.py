@@ -19,20 +19,15 @@ import mayfly
 from mayfly.errors import RunError
 from mayfly.serve import clicks, hints, insight, pages, sources, vitals, websub
 from mayfly.serve.guard import Guard
+from mayfly.serve.look import FILES, page
 from mayfly.serve.parts import Refused, Serving
 
-_PAGE = Path(__file__).parent / "page"
-_FILES = {
-    "/": ("docs.html", "text/html"),
-    "/docs": ("docs.html", "text/html"),
+_STATIC = {
+    "/style.css": ("style.css", "text/css"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/docs.js": ("docs.js", "text/javascript"),
     "/docs.css": ("docs.css", "text/css"),
 }
-# Scripts and styles from our own files only, and requests to ourselves only.
-_PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-)
 _ABOUT = "Clicks and hints in, pages out, and what the crawl knows. Times are seconds since 1970, rates per second."
 log = logging.getLogger("mayfly")
 
@@ -52,8 +47,10 @@ def make_app(serving: Serving) -> Guard:
     for part in (clicks, hints, pages, sources, insight, vitals):
         api.include_router(part.router, dependencies=known)
     api.include_router(websub.router)
-    for path, (name, kind) in _FILES.items():
-        api.add_api_route(path, _page(_PAGE / name, kind), include_in_schema=False)
+    for path in ("/", "/docs"):
+        api.add_api_route(path, _docs, include_in_schema=False)
+    for path, (name, kind) in _STATIC.items():
+        api.add_api_route(path, _static(FILES / name, kind), include_in_schema=False)
     for error, answer in (
         (Refused, _refused),
         (HTTPException, _http),
@@ -67,9 +64,13 @@ def make_app(serving: Serving) -> Guard:
     return Guard(api, serving.settings.token, [public] if public else [], serving.counted)
 
 
-def _page(path: Path, kind: str) -> Any:
+async def _docs() -> Response:
+    return page("docs.html", "api")
+
+
+def _static(path: Path, kind: str) -> Any:
     async def show() -> FileResponse:
-        return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": _PAGE_POLICY})
+        return FileResponse(path, media_type=kind)
 
     return show
 

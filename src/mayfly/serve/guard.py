@@ -26,7 +26,7 @@ from mayfly.core.model import Seconds
 MOST_BYTES = 10_000_000  # of a body
 _MOST_TOGETHER = 8 * MOST_BYTES  # of all bodies that are being read
 _LONGEST: Seconds = 60.0  # for a body to come
-_OPEN = {"/", "/docs", "/docs.js", "/docs.css", "/openapi.json", "/health"}
+_OPEN = {"/", "/style.css", "/icon.svg", "/docs", "/docs.js", "/docs.css", "/openapi.json", "/health"}
 _OWN_KEYS = ("/api/indexnow", "/api/websub/")
 _HEADERS = {
     b"content-security-policy": b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
