@@ -34,7 +34,7 @@ def test_a_source_is_explained(command, lived) -> None:
     facts = told(command, FRONT)
     assert facts["what"] == "source" and facts["price"] == 0.4 and facts["source"]["crawls"] == 4
     assert 0 < facts["if_twice"] < 900
-    assert facts["yields"] == [1]  # of the six hours before the last crawl
+    assert facts["yields"] == [0, 1, 1, 1]
 
 
 def test_a_source_that_does_not_pay_or_fails_says_so(command, lived) -> None:

@@ -1,7 +1,7 @@
 """Dynamic quality while it is not known yet: what was seen so far, and what is still expected (paper, section 2).
 
-The profit of a page is known only when nobody clicks on it any more. Until then it is taken as the clicks that came since
-its fetch, and for the time nobody has told us of yet the rest that is believed to come: P·e^(-μa) of a page of age a.
+The profit of a page is known only when nobody clicks on it any more. Until then it is taken as the clicks that came
+since its fetch, and for the time nobody has told us of yet the rest that is believed to come: P·e^(-μa) at age a.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ from mayfly.errors import RunError
 from mayfly.serve import clicks, hints, insight, pages, sources, vitals, websub
 from mayfly.serve.guard import Guard
 from mayfly.serve.look import FILES, page
+from mayfly.serve.ops import figures, hosts, overview, reports
+from mayfly.serve.ops import sources as watched_sources
+from mayfly.serve.ops.watch import Watch
 from mayfly.serve.parts import Refused, Serving
 
 _STATIC = {
@@ -27,6 +30,11 @@ _STATIC = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/docs.js": ("docs.js", "text/javascript"),
     "/docs.css": ("docs.css", "text/css"),
+    "/ops.js": ("ops.js", "text/javascript"),
+    "/ops.css": ("ops.css", "text/css"),
+    "/vendor/htmx-4.0.0.min.js": ("vendor/htmx-4.0.0.min.js", "text/javascript"),
+    "/vendor/uplot-1.6.32.min.js": ("vendor/uplot-1.6.32.min.js", "text/javascript"),
+    "/vendor/uplot-1.6.32.min.css": ("vendor/uplot-1.6.32.min.css", "text/css"),
 }
 _ABOUT = "Clicks and hints in, pages out, and what the crawl knows. Times are seconds since 1970, rates per second."
 log = logging.getLogger("mayfly")
@@ -47,6 +55,9 @@ def make_app(serving: Serving) -> Guard:
     for part in (clicks, hints, pages, sources, insight, vitals):
         api.include_router(part.router, dependencies=known)
     api.include_router(websub.router)
+    api.state.watch = Watch(serving)
+    for part in (overview, figures, watched_sources, hosts, reports):
+        api.include_router(part.router)
     for path in ("/", "/docs"):
         api.add_api_route(path, _docs, include_in_schema=False)
     for path, (name, kind) in _STATIC.items():

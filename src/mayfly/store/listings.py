@@ -8,7 +8,7 @@ from mayfly.core.model import FloatArray, IntArray, Seconds, SourceId
 from mayfly.store.records import Source, SourceState
 
 SourceOrder: TypeAlias = Literal[
-    "url", "rate", "profit", "decay", "interval", "yield", "crawled", "due", "worth", "state", "failures"
+    "url", "rate", "profit", "decay", "interval", "yield", "due", "worth", "failures", "state"
 ]
 HostOrder: TypeAlias = Literal["host", "sources", "failing", "failed", "new", "crawled", "rest"]
 
@@ -21,6 +21,7 @@ class Listing(NamedTuple):
     words: str = ""  # all of them stand in the address
     state: SourceState | None = None
     host: str | None = None
+    site: str | None = None
     first: int = 50
     skip: int = 0
 

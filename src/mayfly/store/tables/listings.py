@@ -17,7 +17,6 @@ _SOURCE_ORDERS = {
     "decay": "profit_decay",
     "interval": "interval",
     "yield": "last_new",
-    "crawled": "last_crawl",
     "due": "next_due",
     "worth": "worth",
     "state": "state",
@@ -88,7 +87,7 @@ def last_yield(database: Database, source: SourceId) -> int:
 
 def _where(asked: Listing) -> tuple[str, list[Any]]:
     conditions, values = _likes("url", asked.words)
-    for column, value in (("state", asked.state), ("host", asked.host)):
+    for column, value in (("state", asked.state), ("host", asked.host), ("site", asked.site)):
         if value is not None:
             conditions.append(f"{column} = ?")
             values.append(value)
