@@ -16,6 +16,7 @@ from mayfly.store.store import Store
 SHOWN: Seconds = 2 * WEEK  # of dynamic quality
 _KEPT: Seconds = SHOWN + WEEK  # what the week before the first point needs
 _MOST_CLICKS = 5_000_000  # rows; the oldest go first
+_PATIENCE: Seconds = 0.3
 _FRESH: Seconds = 15.0  # it is not brought up to date more often
 
 
@@ -61,10 +62,19 @@ class Ledger:
         self._landed: int | None = None
         self._cursor = 0
         self._followed: Seconds | None = None
+        self._reading: asyncio.Task[None] | None = None
         empty, numbers = np.empty(0), np.empty(0, np.int64)
         self.pages = Pages(numbers, numbers, empty, empty, empty, empty)
         self.clicks = Clicked(numbers, empty, empty)
         self.known_until: Seconds = -np.inf  # clicks are known up to here
+
+    async def glance(self, now: Seconds) -> None:
+        """The same, but who only wants a number does not wait long: the first time all of three weeks is read."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.ensure_future(self.follow(now))
+        await asyncio.wait([self._reading], timeout=_PATIENCE)
+        if self._reading.done():
+            self._reading.result()  # or what went wrong
 
     async def follow(self, now: Seconds) -> None:
         """Take in what is new. Clicks are read before pages: so no page is missing of which there are clicks."""

@@ -15,7 +15,7 @@ from mayfly.serve.ops.plans import Plans
 from mayfly.serve.ops.pulse import Pulse
 from mayfly.serve.parts import Serving
 
-_FRESH: Seconds = 20.0  # a checkup reads all sources
+_FRESH: Seconds = 50.0  # a checkup reads all sources
 
 
 class Watch:
