@@ -21,6 +21,7 @@ from mayfly.store.records import Minute
 router = APIRouter(prefix="/ops/data", include_in_schema=False)
 
 _POINTS = 360  # of a figure, at most
+_LEAST = 2  # minutes a point: they are noted a little more than a minute apart
 _FIVE: Seconds = 5 * HOUR  # the paper's short window
 _AGES = 60
 _FEWEST = 3  # pages that have a percentile
@@ -55,7 +56,7 @@ async def delay(watch: Watching, span: _Span = "1d") -> dict[str, Any]:
 async def plan(watch: Watching) -> dict[str, Any]:
     """Share of the bound against budget."""
     points = await watch.plans.curve(watch.budget)
-    return {name: [point[name] for point in points] for name in ("budget", "share", "price")} | {"now": watch.budget}
+    return {name: [point[name] for point in points] for name in ("budget", "share")} | {"now": watch.budget}
 
 
 @router.get("/clicks/{source}")
@@ -71,7 +72,7 @@ async def clicks(source: Annotated[int, Path(ge=0, le=2**53)], watch: Watching) 
 
 def rates(minutes: list[Minute], since: Seconds, until: Seconds, budget: float) -> dict[str, Any]:
     """Means over equal parts of the time."""
-    width = max(np.ceil((until - since) / _POINTS / MINUTE), 1.0) * MINUTE
+    width = max(np.ceil((until - since) / _POINTS / MINUTE), _LEAST) * MINUTE
     begin = since // width * width
     count = int((until - begin) // width) + 1
     told = {"at": [begin + width * number for number in range(count)], "now": budget}

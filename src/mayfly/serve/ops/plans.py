@@ -18,7 +18,7 @@ from mayfly.store.store import Store
 
 LEAST, MOST = 1e-6, 1e6  # budgets that can be asked for
 _FRESH: Seconds = 60.0
-_PLANS = 64  # that are kept
+_PLANS = 8  # that are kept; one has columns of all sources
 _CURVE = np.geomspace(0.1, 10.0, 13)  # budgets of the curve, as multiples of the present one
 
 
@@ -56,6 +56,7 @@ class Plans:
         self._beliefs: Beliefs
         self._bound = 0.0
         self._made: dict[PerSecond, Bought] = {}
+        self._curves: dict[PerSecond, list[dict[str, float]]] = {}
 
     async def believed(self) -> Believed:
         """Columns of the sources, as of the last minute."""
@@ -74,8 +75,9 @@ class Plans:
             await self._fresh()
             if self._bound <= 0:
                 return []
-            made = await asyncio.to_thread(lambda: [self._make(float(times) * now) for times in _CURVE])
-        return [{"budget": one.budget, "share": one.facts["share"], "price": one.facts["price"]} for one in made]
+            if now not in self._curves:
+                self._curves[now] = await asyncio.to_thread(self._points, now)
+            return self._curves[now]
 
     async def _fresh(self) -> Believed:
         if self._believed is None or self._ticks() - self._read_at > _FRESH:
@@ -84,7 +86,11 @@ class Plans:
             self._bound = buying.bound_of(self._beliefs)
             self._read_at = self._ticks()
             self._made.clear()
+            self._curves.clear()
         return self._believed
+
+    def _points(self, now: PerSecond) -> list[dict[str, float]]:
+        return [buying.point(self._beliefs, float(times) * now, self._bound) for times in _CURVE]
 
     def _make(self, budget: PerSecond) -> Bought:
         made = self._made.get(budget)
