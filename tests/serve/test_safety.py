@@ -9,8 +9,30 @@ import httpx
 import pytest
 
 TOKEN = "a-token-of-24-characters"
-OPEN = ("/", "/docs", "/style.css", "/icon.svg", "/docs.js", "/docs.css", "/openapi.json", "/health")
-GUARDED = ("/api/pages", "/api/sources", "/api/plan", "/metrics", "/health/crawl", "/api/why?url=a.example", "/nothing")
+OPEN = (
+    "/login",
+    "/docs",
+    "/style.css",
+    "/reader.css",
+    "/icon.svg",
+    "/docs.js",
+    "/docs.css",
+    "/openapi.json",
+    "/health",
+)
+GUARDED = (
+    "/",
+    "/rss",
+    "/go/1",
+    "/rss?key=x",
+    "/api/pages",
+    "/api/sources",
+    "/api/plan",
+    "/metrics",
+    "/health/crawl",
+    "/api/why?url=a.example",
+    "/nothing",
+)
 
 
 @pytest.fixture(scope="module")

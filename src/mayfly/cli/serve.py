@@ -1,4 +1,4 @@
-"""`mayfly serve`: the HTTP API."""
+"""`mayfly serve`: the reader and the HTTP API."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _OWN = [name for name in SETTINGS if name not in _CRAWL]
 
 @homes.takes_settings(*_OWN, "allow-private-addresses", "connect-to")
 def serve(flags: dict[str, Any], home: homes.Home = homes.DEFAULT) -> None:
-    """Serve the HTTP API: clicks and hints in, pages out as they land, and what the crawl knows.
+    """Serve the reader, and the HTTP API: clicks and hints in, pages out as they land, and what the crawl knows.
 
-    The address it prints shows the documentation. Other machines may reach it only if a token is set: give it by
-    MAYFLY_TOKEN or mayfly.toml, for flags are seen by all who use this machine. Ctrl-C stops it.
+    The address it prints is the reader; /docs shows the API. Other machines may reach it only if a token is set:
+    give it by MAYFLY_TOKEN or mayfly.toml, for flags are seen by all who use this machine. Ctrl-C stops it.
 
     Example: mayfly serve --bind 127.0.0.1:8642
     """

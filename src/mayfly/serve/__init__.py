@@ -1,1 +1,1 @@
-"""SHOWS: the HTTP API. `app.py` puts it together, `guard.py` says who may come in, `server.py` runs it."""
+"""SHOWS: the reader and the HTTP API. `app.py` puts them together, `guard.py` who may come in, `server.py` runs it."""

@@ -1,4 +1,4 @@
-"""The API put together, with its own page of documentation. Every refusal is JSON with one sentence."""
+"""All that is served, put together. What programs ask for is refused with JSON and one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 
 import mayfly
 from mayfly.errors import RunError
-from mayfly.serve import clicks, hints, insight, pages, sources, vitals, websub
+from mayfly.serve import clicks, hints, insight, login, pages, reader, sources, vitals, websub
 from mayfly.serve.guard import Guard
 from mayfly.serve.look import FILES, page
 from mayfly.serve.ops import figures, hosts, overview, reports
@@ -27,6 +27,7 @@ from mayfly.serve.parts import Refused, Serving
 
 _STATIC = {
     "/style.css": ("style.css", "text/css"),
+    "/reader.css": ("reader.css", "text/css"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/docs.js": ("docs.js", "text/javascript"),
     "/docs.css": ("docs.css", "text/css"),
@@ -54,12 +55,10 @@ def make_app(serving: Serving) -> Guard:
     known = [Depends(HTTPBearer(auto_error=False))] if serving.settings.token else []  # for the document: Guard checks
     for part in (clicks, hints, pages, sources, insight, vitals):
         api.include_router(part.router, dependencies=known)
-    api.include_router(websub.router)
     api.state.watch = Watch(serving)
-    for part in (overview, figures, watched_sources, hosts, reports):
+    for part in (websub, reader, login, overview, figures, watched_sources, hosts, reports):
         api.include_router(part.router)
-    for path in ("/", "/docs"):
-        api.add_api_route(path, _docs, include_in_schema=False)
+    api.add_api_route("/docs", _docs, include_in_schema=False)
     for path, (name, kind) in _STATIC.items():
         api.add_api_route(path, _static(FILES / name, kind), include_in_schema=False)
     for error, answer in (

@@ -1,6 +1,8 @@
 """Who may come in, and with how much. Stands before everything else, so that no route can forget it.
 
 - With a token, all but a few open paths need it. A page of another site cannot know it, so it stops forged requests.
+  A browser has a cookie in its place, from the form at /login; since it sends that whoever asks, what it says of the
+  request's origin must be ours. A program that reads a feed has a key in the address, good for feeds alone.
 - Without one we listen on loopback only, where any page a browser shows may knock. So the Host must be one of our
   names (else a name that was made to lead here would be let in), and what a browser says of the request's origin must
   be ours.
@@ -11,12 +13,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,7 +29,12 @@ from mayfly.core.model import Seconds
 MOST_BYTES = 10_000_000  # of a body
 _MOST_TOGETHER = 8 * MOST_BYTES  # of all bodies that are being read
 _LONGEST: Seconds = 60.0  # for a body to come
-_OPEN = {"/", "/style.css", "/icon.svg", "/docs", "/docs.js", "/docs.css", "/openapi.json", "/health"}
+_OPEN = {
+    "/login", "/style.css", "/icon.svg", "/reader.css", "/docs", "/docs.js", "/docs.css", "/openapi.json", "/health",
+}  # fmt: skip
+_PAGES = {"/", "/ops"}  # other sites may lead people there: it only shows
+_FEED = "/rss"
+COOKIE = "mayfly"
 _OWN_KEYS = ("/api/indexnow", "/api/websub/")
 _HEADERS = {
     b"content-security-policy": b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -69,22 +77,36 @@ class Guard:
         path: str = scope["path"]
         if self._is_large(headers.get(b"content-length", "")):
             return 413, f"a body may have {MOST_BYTES:,} bytes"
-        if self._token:
-            needed = path not in _OPEN and not path.startswith(_OWN_KEYS)
-            return (401, "give the token: Authorization: Bearer …") if needed and not self._knows(headers) else None
         host = headers.get(b"host", "")
-        if _name(host) not in self._names:
+        if not self._token and _name(host) not in self._names:
             return 403, "this is no name of mine: use the address mayfly serve printed, or set public-url"
         if path in _OPEN or path.startswith(_OWN_KEYS):
             return None
-        if not _is_ours(headers, host):
-            return 403, "this came from a page of another site: set a token if that is meant"
-        return None
+        looks = path in _PAGES and scope["method"] in ("GET", "HEAD") and headers.get(b"sec-fetch-mode") == "navigate"
+        ours = looks or is_ours(headers, host)
+        if self._token:
+            if self._knows(headers) or (ours and self._has_cookie(headers)) or self._has_key(scope):
+                return None
+            asks = scope["method"] == "GET" and "text/html" in headers.get(b"accept", "")
+            return (303, f"/login?next={quote(path)}") if asks else (401, "give the token: Authorization: Bearer …")
+        return None if ours else (403, "this came from a page of another site: set a token if that is meant")
 
     def _knows(self, headers: dict[bytes, str]) -> bool:
         kind, _, given = headers.get(b"authorization", "").partition(" ")
         told = given.strip().encode("latin-1")
         return hmac.compare_digest(told, self._token) and kind.lower() == "bearer"
+
+    def _has_cookie(self, headers: dict[bytes, str]) -> bool:
+        given = [one.strip().partition("=") for one in headers.get(b"cookie", "").split(";")]
+        right = cookie_of(self._token.decode()).encode()
+        return any(name == COOKIE and hmac.compare_digest(value.encode("latin-1"), right) for name, _, value in given)
+
+    def _has_key(self, scope: Scope) -> bool:
+        """For feeds alone, and to read them."""
+        if scope["path"] != _FEED or scope["method"] not in ("GET", "HEAD"):
+            return False
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("key", [""])[0]
+        return hmac.compare_digest(given.encode(), feed_key(self._token.decode()).encode())
 
     def _is_large(self, said: str) -> bool:
         return said.isdecimal() and int(said) > MOST_BYTES
@@ -133,7 +155,21 @@ class _Body:
         return message
 
 
-def _is_ours(headers: dict[bytes, str], host: str) -> bool:
+def cookie_of(token: str) -> str:
+    """What stands for the token in a browser; who sees it does not know the token, and a new token ends it."""
+    return _derived(token, b"mayfly cookie")
+
+
+def feed_key(token: str) -> str:
+    """What stands for the token in the address of a feed."""
+    return _derived(token, b"mayfly feed")[:32]
+
+
+def _derived(token: str, what: bytes) -> str:
+    return hmac.new(token.encode(), what, hashlib.sha256).hexdigest()
+
+
+def is_ours(headers: dict[bytes, str], host: str) -> bool:
     """Whether what a browser says of where a request is from is us; programs say nothing."""
     if headers.get(b"sec-fetch-site", "none") not in ("same-origin", "none"):
         return False
@@ -153,6 +189,8 @@ def _name(host: str) -> str:
 
 async def _answer(send: Send, status: int, error: str) -> None:
     headers: list[tuple[bytes, bytes]] = [(b"content-type", b"application/json")]
+    if status == 303:
+        headers.append((b"location", error.encode()))
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if status == 413:

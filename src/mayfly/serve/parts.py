@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import Depends, Request
 
 from mayfly.core.model import Seconds
 from mayfly.crawl.settings import Settings
 from mayfly.serve.allowance import Allowance
+from mayfly.serve.ledger import Ledger
 from mayfly.serve.models import Problem
+from mayfly.serve.shelf import Shelf
 from mayfly.store.store import Store
 
 HINTS_PER_SECOND = 100.0
@@ -43,15 +46,20 @@ class Serving:
     reader: Store
     clock: Callable[[], Seconds] = time.time
     ticks: Callable[[], Seconds] = time.monotonic
+    chance: np.random.Generator = field(default_factory=np.random.default_rng)
     counted: Counter[tuple[str, ...]] = field(default_factory=Counter)  # for /metrics: name and labels
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     streams: int = 0  # that are open
     clicks: Allowance = field(init=False)
     hints: Allowance = field(init=False)
+    ledger: Ledger = field(init=False)
+    shelf: Shelf = field(init=False)
 
     def __post_init__(self) -> None:
         self.clicks = Allowance(self.settings.clicks_per_second)
         self.hints = Allowance(HINTS_PER_SECOND)
+        self.ledger = Ledger(self.store, self.settings.bin)
+        self.shelf = Shelf(self.reader, self.ticks)
 
     def admit(self, allowance: Allowance) -> None:
         """Refuse the request if too much came of late."""

@@ -1,4 +1,4 @@
-"""Runs the API until it is told to stop."""
+"""Runs what is served until it is told to stop."""
 
 from __future__ import annotations
 
@@ -61,8 +61,11 @@ async def listen(serving: Serving, host: str, port: int, ready: Callable[[str], 
         loop.add_signal_handler(number, stop)
     name = f"[{host}]" if ":" in host else host
     ready(f"http://{name}:{listening.getsockname()[1]}/")
-    async with sending(serving):
-        await server.serve(sockets=[listening])
+    try:
+        async with sending(serving):
+            await server.serve(sockets=[listening])
+    finally:
+        await serving.ledger.close()
 
 
 class _Server(uvicorn.Server):

@@ -10,6 +10,7 @@ import apsw
 
 from mayfly.core.model import Seconds
 from mayfly.errors import RunError
+from mayfly.store import closeness
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
 
 BUSY_SECONDS: Seconds = 10.0
@@ -92,6 +93,7 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
 def _set_up(database: Database, read_only: bool) -> None:
     database.set_busy_handler(_wait_a_little)
     database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else what asks a partial index is planned anew at each call
+    closeness.register(database)
     database.pragma("cache_size", -_CACHE_KIB)
     database.pragma("mmap_size", 0)
     database.pragma("foreign_keys", False)

@@ -122,10 +122,12 @@ def _records(archive: Path, where: str) -> bytes:
         return b""
 
 
-async def _to_rss(pages: AsyncIterable[Page], out: BinaryIO) -> int:
+async def to_rss(
+    pages: AsyncIterable[Page], out: BinaryIO, title: str = "Mayfly", link: str = "https://localhost/"
+) -> int:
     """As they come: ask for the newest."""
-    out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0">\n<channel>\n')
-    out.write(b"<title>Mayfly</title>\n<link>https://localhost/</link>\n<description>New pages</description>\n")
+    about = _element("title", title) + _element("link", link) + _element("description", "New pages")
+    out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0">\n<channel>\n{about}'.encode())
     number = 0
     async for page in pages:
         out.write("".join(_item(page)).encode())
@@ -138,7 +140,7 @@ _WRITERS: dict[str, Callable[[AsyncIterable[Page], BinaryIO], Awaitable[int]]] =
     "jsonl": _to_jsonl,
     "csv": _to_csv,
     "parquet": _to_parquet,
-    "rss": _to_rss,
+    "rss": to_rss,
 }
 
 

@@ -40,6 +40,7 @@ from mayfly.store.records import (
     Suggestion,
     WaitingPage,
 )
+from mayfly.store.sights import ANY, Candidates, Only, Sight
 from mayfly.store.sqlite_thread import SqliteThread
 from mayfly.store.tables import (
     checks,
@@ -51,10 +52,12 @@ from mayfly.store.tables import (
     listings,
     pages,
     past,
+    reading,
     seen,
     sources,
     watching,
 )
+from mayfly.store.tables.words import phrases
 
 _ESTIMATES = 5000  # written at once, so that nobody waits long
 
@@ -164,6 +167,18 @@ class SqliteStore:
 
     async def search(self, words: str, first: int = 50) -> list[Page]:
         return await self._read(lambda database: pages.search(database, words, first))
+
+    async def page(self, page: PageId) -> Page | None:
+        return await self._read(lambda database: pages.by_id(database, page))
+
+    async def freshest(self, first: int, only: Only = ANY) -> Candidates:
+        return await self._read(lambda database: reading.freshest(database, first, only))
+
+    async def matching(self, words: str, first: int, only: Only = ANY) -> Candidates:
+        return await self._read(lambda database: reading.matching(database, phrases(words), first, only))
+
+    async def sights(self, landed: Sequence[int], words: str = "") -> list[Sight]:
+        return await self._read(lambda database: reading.sights(database, landed, phrases(words)))
 
     async def drop(self, pages: Sequence[PageId], at: Seconds) -> None:
         await self._write(lambda database: fetches.drop(database, pages, at))

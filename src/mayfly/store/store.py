@@ -37,6 +37,7 @@ from mayfly.store.records import (
     Suggestion,
     WaitingPage,
 )
+from mayfly.store.sights import ANY, Candidates, Only, Sight
 
 
 class Store(Protocol):
@@ -109,6 +110,16 @@ class Store(Protocol):
 
     async def search(self, words: str, first: int = 50) -> list[Page]:
         """Kept pages whose title or text has these words, the newest first."""
+
+    async def page(self, page: PageId) -> Page | None: ...
+    async def freshest(self, first: int, only: Only = ANY) -> Candidates:
+        """Kept pages to choose from, the newest first; few are looked at, whatever there is."""
+
+    async def matching(self, words: str, first: int, only: Only = ANY) -> Candidates:
+        """The same of those whose title or text has these words and phrases, with how close they are."""
+
+    async def sights(self, landed: Sequence[int], words: str = "") -> list[Sight]:
+        """Pages by landing, in that order, with the piece of text that has the words."""
 
     async def drop(self, pages: Sequence[PageId], at: Seconds) -> None:
         """These will not be fetched: what they are worth does not pay for it."""

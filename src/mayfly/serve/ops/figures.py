@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Query
 from mayfly.core.habits import clicks_by_age
 from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, FloatArray, Seconds
 from mayfly.core.provisional import SETTLED, Dynamic, Profits, dynamic
-from mayfly.serve.ops.ledger import SHOWN, Ledger, Pages, SourceClicks
+from mayfly.serve.ops.harvest import SHOWN, Harvest, Pages, SourceClicks
 from mayfly.serve.ops.overview import SPANS
 from mayfly.serve.ops.watch import Watching
 from mayfly.store.listings import Believed
@@ -39,17 +39,17 @@ async def rate(watch: Watching, span: _Span = "1d") -> dict[str, Any]:
 async def quality(watch: Watching) -> dict[str, Any]:
     """Dynamic quality of two weeks, by the hour."""
     now = watch.now
-    await watch.ledger.follow(now)
+    await watch.harvest.follow(now)
     believed = await watch.plans.believed()
-    return await asyncio.to_thread(_quality, watch.ledger, believed, now)
+    return await asyncio.to_thread(_quality, watch.harvest, believed, now)
 
 
 @router.get("/delay")
 async def delay(watch: Watching, span: _Span = "1d") -> dict[str, Any]:
     """Percentiles of delays."""
     now = watch.now
-    await watch.ledger.follow(now)
-    return await asyncio.to_thread(delays, watch.ledger.pages, now - SPANS.get(span, DAY), now)
+    await watch.harvest.follow(now)
+    return await asyncio.to_thread(delays, watch.harvest.pages, now - SPANS.get(span, DAY), now)
 
 
 @router.get("/plan")
@@ -63,8 +63,8 @@ async def plan(watch: Watching) -> dict[str, Any]:
 async def clicks(source: Annotated[int, Path(ge=0, le=2**53)], watch: Watching) -> dict[str, Any]:
     """Clicks by age of the pages of a source, and the fitted curve."""
     now = watch.now
-    await watch.ledger.follow(now)
-    seen = await asyncio.to_thread(watch.ledger.of_source, source, now)
+    await watch.harvest.follow(now)
+    seen = await asyncio.to_thread(watch.harvest.of_source, source, now)
     found = await watch.serving.reader.sources([source])
     estimate = found[0].estimate if found else None
     return aged(seen, estimate.page_profit if estimate else None, estimate.profit_decay if estimate else None)
@@ -128,8 +128,8 @@ def aged(seen: SourceClicks, profit: float | None, decay: float | None) -> dict[
     }
 
 
-def _quality(ledger: Ledger, believed: Believed, now: Seconds) -> dict[str, Any]:
-    profits: Profits = ledger.profits(believed)
+def _quality(harvest: Harvest, believed: Believed, now: Seconds) -> dict[str, Any]:
+    profits: Profits = harvest.profits(believed)
     if not len(profits.fetched):
         return {"at": [], "settled": now - SETTLED}
     begin = max(now - SHOWN, float(profits.fetched.min()))
@@ -138,7 +138,7 @@ def _quality(ledger: Ledger, believed: Believed, now: Seconds) -> dict[str, Any]
         "at": times.tolist(),
         "settled": now - SETTLED,
         "since": float(profits.fetched.min()),
-        "known_until": ledger.known_until if np.isfinite(ledger.known_until) else None,
+        "known_until": harvest.known_until if np.isfinite(harvest.known_until) else None,
     }
     for name, width in (("five", _FIVE), ("week", WEEK)):
         known: Dynamic = dynamic(profits, times, width, now)

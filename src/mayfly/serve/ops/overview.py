@@ -89,6 +89,6 @@ async def _events(watch: Watch, serving: Serving) -> AsyncIterator[bytes]:
 
 async def _delay(watch: Watch) -> Seconds | None:
     """Median of the pages fetched in the last hour."""
-    await watch.ledger.glance(watch.now)
-    late = watch.ledger.pages.fetched > watch.now - HOUR
-    return float(np.median(watch.ledger.pages.delay[late])) if late.any() else None
+    await watch.harvest.glance(watch.now)
+    late = watch.harvest.pages.fetched > watch.now - HOUR
+    return float(np.median(watch.harvest.pages.delay[late])) if late.any() else None

@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 
 from mayfly.core.model import Seconds
 from mayfly.crawl.checkup import Checkup, budget_of, look
-from mayfly.serve.ops.ledger import Ledger
+from mayfly.serve.ops.harvest import Harvest
 from mayfly.serve.ops.plans import Plans
 from mayfly.serve.ops.pulse import Pulse
 from mayfly.serve.parts import Serving
@@ -23,7 +23,7 @@ class Watch:
 
     def __init__(self, serving: Serving) -> None:
         self.serving = serving
-        self.ledger = Ledger(serving.reader, serving.settings.value_clicks, serving.settings.value_shows)
+        self.harvest = Harvest(serving.reader, serving.settings.value_clicks, serving.settings.value_shows)
         self.plans = Plans(serving.reader, serving.ticks)
         self.pulse = Pulse(serving)
         self._lock = asyncio.Lock()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from mayfly.core.model import SourceId
+from mayfly.core.model import PageId, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.records import Outcome, Page
 from mayfly.store.tables import seen
-from mayfly.store.tables.words import storable
+from mayfly.store.tables.words import phrases
 
 _COLUMNS = """
 SELECT p.id, p.url, p.host, p.site, p.source, coalesce(s.url, ''), p.anchor, p.context, p.rank, p.found_at, p.published,
@@ -17,7 +17,7 @@ SELECT p.id, p.url, p.host, p.site, p.source, coalesce(s.url, ''), p.anchor, p.c
     coalesce(t.title, ''), p.language, coalesce(t.text, ''), p.body_hash, p.duplicate_of, p.warc, p.landed
 """
 _WITH = "LEFT JOIN sources AS s ON s.id = p.source LEFT JOIN texts AS t ON t.landed = p.landed"
-_SELECT = f"{_COLUMNS} FROM pages AS p {_WITH} "
+SELECT = f"{_COLUMNS} FROM pages AS p {_WITH} "
 # Words come first, so that the newest are found without looking at all that have them.
 _SEARCH = f"{_COLUMNS} FROM words CROSS JOIN pages AS p ON p.landed = words.rowid {_WITH}"
 
@@ -36,33 +36,27 @@ def settled(
     only = {"p.host": host, "p.source": source, "p.outcome": outcome}
     asked = {column: value for column, value in only.items() if value is not None}
     where = "".join(f" AND {column} = ?" for column in asked)
-    sql = f"{_SELECT} WHERE p.landed > ?{where} ORDER BY p.landed {order} LIMIT ?"
-    return _read(database.execute(sql, (after, *asked.values(), first)))
+    sql = f"{SELECT} WHERE p.landed > ?{where} ORDER BY p.landed {order} LIMIT ?"
+    return read(database.execute(sql, (after, *asked.values(), first)))
 
 
 def at_url(database: Database, url: str) -> Page | None:
     page = next(iter(seen.pages_of(database, seen.fingerprints(database, [url])).values()), 0)
-    return next(iter(_read(database.execute(_SELECT + "WHERE p.id = ?", (page,)))), None)
+    return by_id(database, page)
 
 
 def search(database: Database, words: str, first: int) -> list[Page]:
     """Kept pages that have all these words, the newest first."""
-    asked = _query(words)
+    asked = phrases(words)
     if not asked:
         return []
     sql = f"{_SEARCH} WHERE words MATCH ? AND p.outcome = 'fetched' ORDER BY words.rowid DESC LIMIT ?"
-    return _read(database.execute(sql, (asked, first)))
+    return read(database.execute(sql, (" ".join(asked), first)))
 
 
-def _query(words: str) -> str:
-    """Every word as it stands: what people type is no query language.
-
-    >>> _query('prime-minister "said NOT')
-    '"prime-minister" "said" "NOT"'
-    """
-    apart = storable(words).replace('"', " ").replace("\0", " ").split()
-    return " ".join(f'"{word}"' for word in apart if any(map(str.isalnum, word)))
+def by_id(database: Database, page: PageId) -> Page | None:
+    return next(iter(read(database.execute(SELECT + "WHERE p.id = ?", (page,)))), None)
 
 
-def _read(rows: Iterable[Any]) -> list[Page]:
+def read(rows: Iterable[Any]) -> list[Page]:
     return [Page(*row) for row in rows]

@@ -53,7 +53,7 @@ class SourceClicks(NamedTuple):
     worth: FloatArray
 
 
-class Ledger:
+class Harvest:
     """Call `follow` before you look."""
 
     def __init__(self, reader: Store, click: float, show: float) -> None:
