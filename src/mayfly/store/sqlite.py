@@ -216,8 +216,8 @@ class SqliteStore:
     async def has_batch(self, batch: str) -> bool:
         return await self._read(lambda database: clicks.has_batch(database, batch))
 
-    async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
-        return await self._read(lambda database: clicks.since(database, cursor))
+    async def clicks_since(self, cursor: int, most: int = 500_000) -> tuple[Clicks, int]:
+        return await self._read(lambda database: clicks.since(database, cursor, most))
 
     async def clicks_told(self, at: Seconds, cursor: int) -> None:
         await self._write(lambda database: clicks.tell(database, at, cursor))

@@ -146,8 +146,8 @@ class Store(Protocol):
         """Keep rows of a click log, all or none. Those of a named batch count once; again, the answer is the same."""
 
     async def has_batch(self, batch: str) -> bool: ...
-    async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
-        """What came in behind the cursor of fetched pages, at or after their fetch; and the next cursor."""
+    async def clicks_since(self, cursor: int, most: int = 500_000) -> tuple[Clicks, int]:
+        """What came in behind the cursor of fetched pages since their fetch, of so many rows; and the next cursor."""
 
     async def clicks_told(self, at: Seconds, cursor: int) -> None:
         """The crawler was told all up to the cursor."""

@@ -16,6 +16,7 @@ from mayfly.store.store import Store
 SHOWN: Seconds = 2 * WEEK  # of dynamic quality
 _KEPT: Seconds = SHOWN + WEEK  # what the week before the first point needs
 _MOST_CLICKS = 5_000_000  # rows; the oldest go first
+_AT_ONCE = 50_000  # rows of clicks: others want to read, too
 _PATIENCE: Seconds = 0.3
 _FRESH: Seconds = 15.0  # it is not brought up to date more often
 
@@ -121,7 +122,7 @@ class Harvest:
         found, start = [], -1
         while start != self._cursor:
             start = self._cursor
-            some, self._cursor = await self._reader.clicks_since(start)
+            some, self._cursor = await self._reader.clicks_since(start, _AT_ONCE)
             found.append(some)
         return found
 

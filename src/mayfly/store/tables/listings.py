@@ -31,19 +31,18 @@ _HOST_ORDERS = {
     "crawled": "last_crawl",
     "rest": "until",
 }
-# Of the worst source the reason is told: max() with a bare column takes that of the same row.
 _HOSTS = """
 WITH grouped AS (
-    SELECT host, site, count(*) AS sources, sum(state = 'active') AS active,
-        sum(state = 'active' AND failures > 0) AS failing, max(iif(state = 'active', failures, 0)) AS worst, failure,
-        sum(new_links) AS new_links
+    SELECT host, min(site) AS site, count(*) AS sources, sum(state = 'active') AS active,
+        sum(state = 'active' AND failures > 0) AS failing, max(iif(state = 'active', failures, 0)) AS worst,
+        sum(new_links) AS new_links, max(last_crawl) AS last_crawl, max(last_new) AS last_new
     FROM sources GROUP BY host
-), times AS (SELECT host, max(last_crawl) AS last_crawl, max(last_new) AS last_new FROM sources GROUP BY host)
+)
 SELECT coalesce(grouped.host, hosts.host) AS name, coalesce(grouped.site, ''), coalesce(sources, 0) AS sources,
     coalesce(active, 0), coalesce(failing, 0) AS failing, coalesce(worst, 0) AS worst,
-    iif(worst > 0, grouped.failure, ''), coalesce(new_links, 0), last_crawl, last_new, hosts.found_at,
+    '', coalesce(new_links, 0), last_crawl, last_new, hosts.found_at,
     coalesce(hosts.failure, ''), until, coalesce(rests.reason, '')
-FROM grouped FULL JOIN hosts ON hosts.host = grouped.host LEFT JOIN times ON times.host = grouped.host
+FROM grouped FULL JOIN hosts ON hosts.host = grouped.host
     LEFT JOIN rests ON rests.site = grouped.site
 """
 
@@ -51,13 +50,18 @@ FROM grouped FULL JOIN hosts ON hosts.host = grouped.host LEFT JOIN times ON tim
 def sources(database: Database, asked: Listing) -> SourcesListed:
     """A part of the sources."""
     where, values = _where(asked)
-    order = _ordered(_SOURCE_ORDERS[asked.order], asked.descending)
-    ids: list[Any] = database.execute(
-        f"SELECT id FROM sources LEFT JOIN estimates ON source = id {where} ORDER BY {order}, id LIMIT ? OFFSET ?",
-        (*values, asked.first, asked.skip),
-    ).fetchall()
     total = int(database.execute(f"SELECT count(*) FROM sources {where}", values).get)
-    rows = kept.some(database, [row[0] for row in ids])
+    first = max(min(asked.first, total - asked.skip), 0)
+    skip, back = asked.skip, asked.skip > total / 2
+    if back:  # from the end: SQLite has to keep only so many rows in order as come before the part
+        skip = total - first - asked.skip
+    order = _ordered(_SOURCE_ORDERS[asked.order], asked.descending, "id", back)
+    ids: list[Any] = database.execute(
+        f"SELECT id FROM sources LEFT JOIN estimates ON source = id {where} ORDER BY {order} LIMIT ? OFFSET ?",
+        (*values, first, skip),
+    ).fetchall()
+    found = [row[0] for row in ids]
+    rows = kept.some(database, found[::-1] if back else found)
     return SourcesListed(rows, {row.id: last_yield(database, row.id) for row in rows if row.crawls}, total)
 
 
@@ -65,13 +69,21 @@ def hosts(database: Database, asked: Listing) -> HostsListed:
     """A part of the hosts."""
     likes, values = _likes("name", asked.words)
     where = f"WHERE {' AND '.join(likes)}" if likes else ""
-    order = _ordered(_HOST_ORDERS[asked.order], asked.descending)
+    order = _ordered(_HOST_ORDERS[asked.order], asked.descending, "name")
     rows: list[Any] = database.execute(
-        f"SELECT *, count(*) OVER () FROM ({_HOSTS}) {where} ORDER BY {order}, name LIMIT ? OFFSET ?",
+        f"SELECT *, count(*) OVER () FROM ({_HOSTS}) {where} ORDER BY {order} LIMIT ? OFFSET ?",
         (*values, asked.first, asked.skip),
     ).fetchall()
     total = rows[0][-1] if rows else 0
-    return HostsListed([HostRow(*row[:-1]) for row in rows], total)
+    return HostsListed([_host(database, HostRow(*row[:-1])) for row in rows], total)
+
+
+def _host(database: Database, row: HostRow) -> HostRow:
+    """With the reason of its worst source."""
+    if not row.failures:
+        return row
+    worst = "SELECT failure FROM sources WHERE host = ? AND state = 'active' ORDER BY failures DESC LIMIT 1"
+    return row._replace(failure=database.execute(worst, (row.host,)).get)
 
 
 def last_yield(database: Database, source: SourceId) -> int:
@@ -101,5 +113,7 @@ def _likes(column: str, words: str) -> tuple[list[str], list[Any]]:
     return [f"{column} LIKE ? ESCAPE '\\'" for _ in apart], [f"%{word}%" for word in escaped]
 
 
-def _ordered(column: str, descending: bool) -> str:
-    return f"{column} {'DESC' if descending else 'ASC'} NULLS LAST"
+def _ordered(column: str, descending: bool, then: str, back: bool = False) -> str:
+    """What has no value comes last; `back`: all of it the other way round."""
+    way, nulls, after = ("ASC" if descending else "DESC", "FIRST", "DESC") if back else ("", "LAST", "ASC")
+    return f"{column} {way or ('DESC' if descending else 'ASC')} NULLS {nulls}, {then} {after}"
