@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mayfly.crawl.lock import locked
-from mayfly.store.hints import Subscription
-from mayfly.store.records import Crawled, Memory, NamedHub
+from mayfly.store.hints import NamedHub, Subscription
+from mayfly.store.records import Crawled, Memory
 from mayfly.store.sqlite import SqliteStore
 
 

@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 
 from mayfly.core.model import DAY
-from mayfly.store.hints import Subscription
-from mayfly.store.records import ClickRow, Crawled, Memory, NamedHub
+from mayfly.store.hints import NamedHub, Subscription
+from mayfly.store.records import ClickRow, Crawled, Memory
 from mayfly.store.sqlite import SqliteStore
 
 FRONT, FEED, SECTION = "https://paper.example/", "https://paper.example/feed.xml", "https://paper.example/news/"
@@ -37,7 +37,7 @@ def test_a_source_is_explained(command, lived) -> None:
     facts = told(command, FRONT)
     assert facts["what"] == "source" and facts["price"] == 0.4 and facts["source"]["crawls"] == 4
     assert 0 < facts["if_twice"] < 900
-    assert facts["yields"] == [1]  # of the six hours before the last crawl
+    assert facts["yields"] == [0, 1, 1, 1]
 
 
 def test_a_source_that_does_not_pay_or_fails_says_so(command, lived) -> None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from mayfly.store.listings import Listing
 from mayfly.store.records import NewSource
 from mayfly.testing.messages import Reply
 
@@ -183,6 +184,8 @@ def test_a_busy_site_is_left_alone(house, paper):
     visits = house.visits("paper.test")
     assert visits.count("/news/") == 1
     assert visits[-1] == "/news/"  # nothing of that site was asked afterwards
+    (host,) = house.ask(lambda store: store.list_hosts(Listing("host"))).rows
+    assert host.rest_reason == "busy" and host.rests_until == pytest.approx(time.time() + 3600, abs=60)
 
 
 def test_estimates_and_waiting_pages_survive_a_restart(house, paper):

@@ -7,7 +7,7 @@ import pytest
 
 from mayfly.fetch.document import Document, Links
 from mayfly.store.hints import HintRow
-from mayfly.store.records import PastHint
+from mayfly.store.past import PastHint
 from mayfly.testing.messages import Reply
 
 

@@ -12,8 +12,7 @@ from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.validators import UNKNOWN
-from mayfly.store.hints import Subscription
-from mayfly.store.records import NO_HUB, NamedHub
+from mayfly.store.hints import NO_HUB, NamedHub, Subscription
 
 NOW = 1_000_000.0
 WE = "https://we.example"

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from mayfly.store.hints import Subscription
-from mayfly.store.records import Crawled, Memory, NamedHub
+from mayfly.store.hints import NamedHub, Subscription
+from mayfly.store.records import Crawled, Memory
 from mayfly.store.sqlite import SqliteStore
 
 KEY = "a-key-of-a-site"

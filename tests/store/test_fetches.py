@@ -3,7 +3,8 @@
 import pytest
 
 from mayfly.core.model import DAY
-from mayfly.store.records import FetchFailure, LandedCrawl, LandedFetch, PastFetch, Retention
+from mayfly.store.past import PastFetch
+from mayfly.store.records import FetchFailure, LandedCrawl, LandedFetch, Retention
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from mayfly.core.model import DAY
-from mayfly.store.hints import Hint, HintRow, Subscription
-from mayfly.store.records import ClickRow, ClicksTaken, Hinted, NamedHub, PastHint, Retention
+from mayfly.store.hints import Hint, HintRow, NamedHub, Subscription
+from mayfly.store.past import PastHint
+from mayfly.store.records import ClickRow, ClicksTaken, Hinted, Retention
 from mayfly.store.tables import clicks, hints
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mayfly.store.records import FetchFailure, PastCrawl, PastFetch
+from mayfly.store.past import PastCrawl, PastFetch
+from mayfly.store.records import FetchFailure
 
 SOURCES = 3
 links = st.lists(st.integers(0, 9), max_size=8)

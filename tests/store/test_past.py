@@ -1,6 +1,7 @@
 """What happened, in the order it did."""
 
-from mayfly.store.records import ClickRow, ClockStep, FetchFailure, PastClicks, PastCrawl, PastFetch
+from mayfly.store.past import ClockStep, PastClicks, PastCrawl, PastFetch
+from mayfly.store.records import ClickRow, FetchFailure
 
 
 def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store, make) -> None:

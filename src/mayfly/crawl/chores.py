@@ -24,7 +24,8 @@ from mayfly.crawl.lock import beat
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import announce
 from mayfly.errors import RunError
-from mayfly.store.records import ClockStep, Estimate, Minute, Retention
+from mayfly.store.past import ClockStep
+from mayfly.store.records import Estimate, Minute, Retention
 
 _GIGABYTE = 1e9
 _LOOK_AT_EDITS: Seconds = 2.0
@@ -184,6 +185,7 @@ class Chores:
                 now.failures - before.failures,
                 now.found - before.found,
                 parts.scheduler.price,
+                parts.settings.budget,
             )
         )
 

@@ -16,7 +16,7 @@ from mayfly.crawl.watched import KnownPage, Watched, memory_of
 from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
-from mayfly.store.records import Crawled, Fetched, FetchFailure, LandedCrawl, LandedFetch, NewSource
+from mayfly.store.records import Crawled, Fetched, FetchFailure, LandedCrawl, LandedFetch, NewSource, Rest
 from mayfly.urls import canonical, site_of
 
 
@@ -150,7 +150,9 @@ class Flights:
         why = retiring.gone(source, failed.reason)
         steps = parts.clock.steps
         await parts.store.commit(
-            FetchFailure("source", source.id, at, failed.reason, failed.detail, failed.status, retry_at)
+            FetchFailure(
+                "source", source.id, at, failed.reason, failed.detail, failed.status, retry_at, _rest(failed, at)
+            )
         )
         if why:
             await parts.store.edit_source(source.id, state="retired", reason=why)
@@ -198,7 +200,7 @@ class Flights:
         retry_at = None if wait is None else at + wait
         steps = parts.clock.steps
         await parts.store.commit(
-            FetchFailure("page", fetch.id, at, failed.reason, failed.detail, failed.status, retry_at)
+            FetchFailure("page", fetch.id, at, failed.reason, failed.detail, failed.status, retry_at, _rest(failed, at))
         )
         page.tries += 1
         moved = parts.clock.steps - steps
@@ -211,11 +213,10 @@ class Flights:
         """Count a failure; and leave the whole site alone if it is the site's."""
         parts = self._parts
         parts.tally.failures[failed.reason] += 1
-        rest = site_rest(failed)
+        rest = _rest(failed, at)
         if rest is not None:
-            site = site_of(failed.url)
-            parts.door.rest(site, rest)
-            parts.scheduler.observe(events.SitePaced(at, site, rests_until=at + rest))
+            parts.door.rest(rest.site, rest.until - at)
+            parts.scheduler.observe(events.SitePaced(at, rest.site, rests_until=rest.until))
 
     async def _archive(self, answer: Response) -> str:
         archive = self._parts.archive
@@ -223,3 +224,8 @@ class Flights:
             return ""
         async with self._writing:
             return await asyncio.to_thread(archive.write, answer)
+
+
+def _rest(failed: Failed, at: Seconds) -> Rest | None:
+    seconds = site_rest(failed)
+    return None if seconds is None else Rest(site_of(failed.url), at + seconds)

@@ -24,8 +24,7 @@ from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.link_header import linked
 from mayfly.fetch.reasons import Reason
-from mayfly.store.hints import Subscription, SubscriptionState
-from mayfly.store.records import NO_HUB, NamedHub
+from mayfly.store.hints import NO_HUB, NamedHub, Subscription, SubscriptionState
 from mayfly.urls import site_of
 
 MOST_SUBSCRIPTIONS = 10_000

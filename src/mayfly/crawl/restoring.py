@@ -13,7 +13,7 @@ from mayfly.core.scheduler import Scheduler
 from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
-from mayfly.store.records import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint
+from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint
 from mayfly.store.store import Store
 from mayfly.urls import host_of
 

@@ -8,7 +8,8 @@ from itertools import takewhile
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.fetch.validators import Validators
-from mayfly.store.records import NO_HUB, Memory, NamedHub, Source, SourceKind
+from mayfly.store.hints import NO_HUB, NamedHub
+from mayfly.store.records import Memory, Source, SourceKind
 from mayfly.urls import same_page, site_of
 
 

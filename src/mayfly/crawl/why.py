@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +9,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from mayfly.core.curves import g_inverse
-from mayfly.core.model import DAY, HOUR, PageId, Seconds
+from mayfly.core.model import DAY, PageId, Seconds
 from mayfly.crawl.candidates import Patterns, is_dull
 from mayfly.crawl.health import sentence, several
 from mayfly.crawl.settings import Settings
@@ -18,12 +17,12 @@ from mayfly.crawl.spans import about, ago, date, half_life, written
 from mayfly.crawl.telling import known_worth, nearest, outcome_of, page_told, source_told
 from mayfly.fetch.robots import Rules, read_rules
 from mayfly.store.hints import Subscription
-from mayfly.store.records import Estimate, Page, PastCrawl, Source
+from mayfly.store.listings import Listing
+from mayfly.store.records import Estimate, Page, Source
 from mayfly.store.store import Store
 from mayfly.urls import host_of, site_of
 
 _YIELDS = 8  # crawls whose yield is told
-_LOOK_BACK: Seconds = 6 * HOUR  # for them: history is kept in the order of all that happened
 
 
 @dataclass
@@ -108,7 +107,7 @@ def _of_estimate(told: Told, source: Source, estimate: Estimate, price: float | 
 async def _of_site(told: Told, store: Store, source: Source, settings: Settings, agent: str) -> None:
     asked = await _rules(store, source.url, agent)
     delay = max(settings.host_delay, (asked and asked.delay) or 0.0)
-    others = sum(1 for one in await store.sources() if one.site == source.site and one.state == "active")
+    others = (await store.list_sources(Listing("url", state="active", site=source.site, first=0))).total
     by = "its robots.txt" if delay > settings.host_delay else "host-delay"
     told.add(
         f"The site {source.site} gets one request every {about(delay)} at most ({by}), shared by "
@@ -158,7 +157,7 @@ async def _of_past(told: Told, store: Store, source: Source, now: Seconds) -> No
             f"{several(source.new_links, 'new link')}, the last {ago(source.last_new, now)}; of the pages it was "
             f"first to show {source.good_pages:,} were kept and {source.dull_pages:,} were old, doubles or no pages."
         )
-        yields = await _yields(store, source, now)
+        yields = [visit.new for visit in reversed(await store.visits(source.id, _YIELDS)) if not visit.failure]
         told.facts["yields"] = yields
         if yields:
             told.add(f"New links at its crawls of late, the latest last: {' '.join(map(str, yields))}.")
@@ -166,16 +165,6 @@ async def _of_past(told: Told, store: Store, source: Source, now: Seconds) -> No
         told.add(f"Its last {source.unchanged} crawls brought nothing but what was known.")
     if source.failures:
         told.add(f"{several(source.failures, 'failure')} in a row, the last: {sentence(source.failure)}.")
-
-
-async def _yields(store: Store, source: Source, now: Seconds) -> list[int]:
-    """New links of the last crawls, the latest last."""
-    found: deque[int] = deque(maxlen=_YIELDS)
-    if source.last_crawl is not None and source.last_crawl > now - DAY:
-        async for happened in store.past(source.last_crawl - _LOOK_BACK):
-            if isinstance(happened, PastCrawl) and happened.source == source.id:
-                found.append(len(happened.new))
-    return list(found)
 
 
 def _what_would_change(told: Told, source: Source, estimate: Estimate, price: float | None) -> None:
@@ -328,7 +317,7 @@ async def _rules(store: Store, url: str, agent: str) -> Rules | None:
     """Of its robots.txt, as it was last fetched."""
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
-    kept = next((one for one in await store.robots() if one.origin == origin), None)
+    kept = next(iter(await store.robots([origin])), None)
     return None if kept is None else read_rules(kept.body or b"", agent)
 
 

@@ -20,6 +20,9 @@ from mayfly.errors import RunError
 from mayfly.serve import clicks, hints, insight, login, pages, reader, sources, vitals, websub
 from mayfly.serve.guard import Guard
 from mayfly.serve.look import FILES, page
+from mayfly.serve.ops import figures, hosts, overview, reports
+from mayfly.serve.ops import sources as watched_sources
+from mayfly.serve.ops.watch import Watch
 from mayfly.serve.parts import Refused, Serving
 
 _STATIC = {
@@ -28,6 +31,11 @@ _STATIC = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/docs.js": ("docs.js", "text/javascript"),
     "/docs.css": ("docs.css", "text/css"),
+    "/ops.js": ("ops.js", "text/javascript"),
+    "/ops.css": ("ops.css", "text/css"),
+    "/vendor/htmx-4.0.0.min.js": ("vendor/htmx-4.0.0.min.js", "text/javascript"),
+    "/vendor/uplot-1.6.32.min.js": ("vendor/uplot-1.6.32.min.js", "text/javascript"),
+    "/vendor/uplot-1.6.32.min.css": ("vendor/uplot-1.6.32.min.css", "text/css"),
 }
 _ABOUT = "Clicks and hints in, pages out, and what the crawl knows. Times are seconds since 1970, rates per second."
 log = logging.getLogger("mayfly")
@@ -47,7 +55,8 @@ def make_app(serving: Serving) -> Guard:
     known = [Depends(HTTPBearer(auto_error=False))] if serving.settings.token else []  # for the document: Guard checks
     for part in (clicks, hints, pages, sources, insight, vitals):
         api.include_router(part.router, dependencies=known)
-    for part in (websub, reader, login):
+    api.state.watch = Watch(serving)
+    for part in (websub, reader, login, overview, figures, watched_sources, hosts, reports):
         api.include_router(part.router)
     api.add_api_route("/docs", _docs, include_in_schema=False)
     for path, (name, kind) in _STATIC.items():

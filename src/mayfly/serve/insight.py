@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from mayfly.crawl.why import explain
 from mayfly.errors import UsageError
 from mayfly.serve.models import PlanAnswer, WhyAnswer
 from mayfly.serve.parts import Refused, With, problems
-from mayfly.store.records import Source
+from mayfly.store.listings import Believed
 
 router = APIRouter(tags=["insight"])
 
@@ -41,21 +40,15 @@ async def why(url: Annotated[str, Query(max_length=4000)], serving: With) -> Why
 @router.get("/api/plan", response_model=PlanAnswer, responses=problems())
 async def plan(serving: With, budget: _Budget = None) -> PlanAnswer:
     """What a budget would buy by what is believed of the sources now. Without one: that of the last crawl."""
-    found = await serving.reader.sources()
+    believed = await serving.reader.believed()
     asked = budget if budget is not None else budget_of(serving.home, serving.settings)
-    return PlanAnswer(**await asyncio.to_thread(_plan, found, asked))
+    return PlanAnswer(**await asyncio.to_thread(_plan, believed, asked))
 
 
-def _plan(sources: Sequence[Source], budget: PerSecond) -> dict[str, Any]:
-    columns = [
-        (one.estimate.link_rate, one.estimate.page_profit, one.estimate.profit_decay)
-        for one in sources
-        if one.estimate is not None and one.state == "active" and one.estimate.profit_decay > 0
-    ]
-    rate, profit, decay = np.array(columns, float).reshape(-1, 3).T.copy()
-    believed = beliefs(rate, profit, decay)
+def _plan(sources: Believed, budget: PerSecond) -> dict[str, Any]:
+    believed = beliefs(*sources[1:])
     bound = buying.bound_of(believed)
-    told = {"budget": budget, "upper_bound": bound, "sources": len(columns)}
+    told = {"budget": budget, "upper_bound": bound, "sources": len(sources.source)}
     if bound <= 0:  # nothing is believed of any source yet, so there is nothing to plan for
         return told | {"exact": {}, "smallest_budget": {}, "no_source_refused": 0.0, "curve": []}
     return told | {

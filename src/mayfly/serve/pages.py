@@ -19,10 +19,10 @@ from mayfly.store.records import Page
 
 router = APIRouter(tags=["pages"])
 
-_MOST_STREAMS = 32
+MOST_STREAMS = 32
 _AT_ONCE = 100
 _LOOK: Seconds = 0.5  # for new pages, so often
-_HEARTBEAT: Seconds = 15.0
+HEARTBEAT: Seconds = 15.0
 _LARGEST = 2**53
 _PAGE: TypeAdapter[Page] = TypeAdapter(Page)
 _After = Annotated[int, Query(ge=0, le=_LARGEST, description="From behind this cursor on, in the order they landed.")]
@@ -70,8 +70,8 @@ async def stream(
 
     Without `after` it begins with what lands from now on.
     """
-    if serving.streams >= _MOST_STREAMS:
-        raise Refused(503, f"{_MOST_STREAMS} listen already", Retry_After="30")
+    if serving.streams >= MOST_STREAMS:
+        raise Refused(503, f"{MOST_STREAMS} listen already", Retry_After="30")
     begin = last if last is not None else after
     if begin is None:
         begin = await landed(serving)
@@ -97,7 +97,7 @@ async def _events(serving: Serving, after: int, only: dict[str, Any], text: bool
             if found:
                 said = serving.ticks()
                 continue
-            if serving.ticks() - said >= _HEARTBEAT:
+            if serving.ticks() - said >= HEARTBEAT:
                 yield b": still here\n\n"  # so that nobody between us takes the connection for dead
                 said = serving.ticks()
             with contextlib.suppress(TimeoutError):

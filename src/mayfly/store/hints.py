@@ -29,6 +29,16 @@ class Hint(NamedTuple):
     via: str
 
 
+class NamedHub(NamedTuple):
+    """Who tells of a feed's changes, and by which address; empty: nobody."""
+
+    hub: str = ""
+    topic: str = ""
+
+
+NO_HUB = NamedHub()
+
+
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """A feed whose hub tells us when it changes (WebSub)."""

@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from mayfly.core.model import BoolArray, FloatArray, IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import BoolArray, FloatArray, IntArray, PageId, PerSecond, Seconds, SourceId
+from mayfly.store.hints import NamedHub
 
 SourceKind: TypeAlias = Literal["front", "category", "feed", "sitemap", "other"]
 SourceState: TypeAlias = Literal["active", "blocked", "retired"]
@@ -84,16 +85,6 @@ class Source:
 
 
 # What a crawl of a source brought
-
-
-class NamedHub(NamedTuple):
-    """Who tells of a feed's changes, and by which address; empty: nobody."""
-
-    hub: str = ""
-    topic: str = ""
-
-
-NO_HUB = NamedHub()
 
 
 class ShownLink(msgspec.Struct, frozen=True, gc=False):  # made for every link of every crawl
@@ -187,6 +178,13 @@ class LandedFetch(NamedTuple):
     duplicate_of: PageId | None = None
 
 
+class Rest(NamedTuple):
+    """A site is left alone for a while."""
+
+    site: str
+    until: Seconds
+
+
 @dataclass(frozen=True, slots=True)
 class FetchFailure:
     """A fetch brought nothing."""
@@ -198,6 +196,7 @@ class FetchFailure:
     detail: str = ""
     status: int | None = None
     retry_at: Seconds | None = None  # None: a page is given up
+    rest: Rest | None = None  # where the failure is the site's
 
 
 Happened: TypeAlias = Crawled | Hinted | Fetched | FetchFailure
@@ -257,38 +256,6 @@ class WaitingPage(NamedTuple):
 # What happened, in order, to rebuild what is known
 
 
-class PastCrawl(NamedTuple):
-    at: Seconds
-    source: SourceId
-    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # page, site, published, rank
-    known: Sequence[PageId]
-    stayed: int
-    gone: int
-    first: bool
-    dated: int = 0
-    dated_since: Seconds | None = None
-
-
-class PastHint(NamedTuple):
-    at: Seconds
-    source: SourceId
-    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # as of a crawl
-    calls: bool
-
-
-class PastFetch(NamedTuple):
-    at: Seconds
-    page: PageId
-    kept: bool  # False: old, duplicate, …: counts for nothing
-
-
-class ClockStep(NamedTuple):
-    """The wall clock was set, or the machine slept."""
-
-    at: Seconds  # after the step
-    by: Seconds
-
-
 class Clicks(NamedTuple):
     """Clicks and shows by page and time. Parallel columns."""
 
@@ -298,14 +265,6 @@ class Clicks(NamedTuple):
     width: FloatArray  # of the bin
     show: BoolArray  # a show, and no click
     position: IntArray  # 1: at the top; 0: not known
-
-
-class PastClicks(NamedTuple):
-    at: Seconds  # when they were told
-    clicks: Clicks
-
-
-Past: TypeAlias = PastCrawl | PastHint | PastFetch | ClockStep | PastClicks
 
 
 class ClickRow(NamedTuple):
@@ -383,6 +342,7 @@ class Minute(NamedTuple):
     failures: int
     found: int
     price: float | None
+    budget: PerSecond | None = None  # in force then
 
 
 class Complaint(NamedTuple):

@@ -200,7 +200,14 @@ ALTER TABLE sources ADD COLUMN topic TEXT NOT NULL DEFAULT '';
 CREATE INDEX sources_by_topic ON sources (topic) WHERE topic <> '';
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS)
+# For whoever watches: the budget of each minute, failures of a source in order, sites that are left alone, until when.
+_WATCHING = """
+ALTER TABLE minutes ADD COLUMN budget REAL;
+CREATE INDEX log_failures ON log (source, at) WHERE kind = 'failure';
+CREATE TABLE rests (site TEXT PRIMARY KEY, until REAL NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS, _WATCHING)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

@@ -12,13 +12,14 @@ from typing import Any, Self
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.listings import Believed, Counted, HostsListed, Listing, PageColumns, SourcesListed, VisitOfSource
+from mayfly.store.past import ClockStep, Past
 from mayfly.store.pruning import prune
 from mayfly.store.records import (
     Candidate,
     ClickRow,
     Clicks,
     ClicksTaken,
-    ClockStep,
     Complaint,
     Crawled,
     Estimate,
@@ -33,7 +34,6 @@ from mayfly.store.records import (
     NewSource,
     Outcome,
     Page,
-    Past,
     Retention,
     Source,
     SourceState,
@@ -42,7 +42,21 @@ from mayfly.store.records import (
 )
 from mayfly.store.sights import ANY, Candidates, Only, Sight
 from mayfly.store.sqlite_thread import SqliteThread
-from mayfly.store.tables import checks, clicks, crawls, fetches, finding, hints, pages, past, reading, seen, sources
+from mayfly.store.tables import (
+    checks,
+    clicks,
+    crawls,
+    fetches,
+    finding,
+    hints,
+    listings,
+    pages,
+    past,
+    reading,
+    seen,
+    sources,
+    watching,
+)
 from mayfly.store.tables.words import phrases
 
 _ESTIMATES = 5000  # written at once, so that nobody waits long
@@ -202,8 +216,8 @@ class SqliteStore:
     async def has_batch(self, batch: str) -> bool:
         return await self._read(lambda database: clicks.has_batch(database, batch))
 
-    async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
-        return await self._read(lambda database: clicks.since(database, cursor))
+    async def clicks_since(self, cursor: int, most: int = 500_000) -> tuple[Clicks, int]:
+        return await self._read(lambda database: clicks.since(database, cursor, most))
 
     async def clicks_told(self, at: Seconds, cursor: int) -> None:
         await self._write(lambda database: clicks.tell(database, at, cursor))
@@ -246,10 +260,36 @@ class SqliteStore:
     async def note_sent(self, landed: int) -> None:
         await self._write(lambda database: hints.note_sent(database, landed))
 
+    # For whoever watches
+
+    async def list_sources(self, asked: Listing) -> SourcesListed:
+        return await self._read(lambda database: listings.sources(database, asked))
+
+    async def list_hosts(self, asked: Listing) -> HostsListed:
+        return await self._read(lambda database: listings.hosts(database, asked))
+
+    async def believed(self) -> Believed:
+        return await self._read(watching.believed)
+
+    async def visits(self, source: SourceId, first: int) -> list[VisitOfSource]:
+        return await self._read(lambda database: watching.visits(database, source, first))
+
+    async def arrivals(self, source: SourceId) -> list[Seconds]:
+        return await self._read(lambda database: watching.arrivals(database, source))
+
+    async def landed_at(self, at: Seconds) -> int:
+        return await self._read(lambda database: watching.landed_at(database, at))
+
+    async def fetched_since(self, landed: int) -> PageColumns:
+        return await self._read(lambda database: watching.fetched_since(database, landed))
+
+    async def counted_since(self, seq: int | None) -> Counted:
+        return await self._read(lambda database: watching.counted_since(database, seq))
+
     # Robots, settings, care
 
-    async def robots(self) -> list[KeptRobots]:
-        return await self._read(finding.robots)
+    async def robots(self, origins: Sequence[str] | None = None) -> list[KeptRobots]:
+        return await self._read(lambda database: finding.robots(database, origins))
 
     async def keep_robots(self, robots: KeptRobots) -> None:
         await self._write(lambda database: finding.keep_robots(database, robots))
@@ -275,6 +315,8 @@ def _land(database: Database, happened: Happened) -> Landed:
             return crawls.land_hint(database, happened)
         case Fetched():
             return fetches.land_fetch(database, happened)
+    if happened.rest is not None:
+        finding.note_rest(database, happened.rest, happened.reason)
     if happened.kind == "source":
         crawls.land_failure(database, happened)
     else:

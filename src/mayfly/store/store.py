@@ -12,12 +12,13 @@ from typing import Protocol, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.listings import Believed, Counted, HostsListed, Listing, PageColumns, SourcesListed, VisitOfSource
+from mayfly.store.past import ClockStep, Past
 from mayfly.store.records import (
     Candidate,
     ClickRow,
     Clicks,
     ClicksTaken,
-    ClockStep,
     Complaint,
     Estimate,
     Happened,
@@ -29,7 +30,6 @@ from mayfly.store.records import (
     NewSource,
     Outcome,
     Page,
-    Past,
     Retention,
     Source,
     SourceState,
@@ -145,8 +145,8 @@ class Store(Protocol):
         """Keep rows of a click log, all or none. Those of a named batch count once; again, the answer is the same."""
 
     async def has_batch(self, batch: str) -> bool: ...
-    async def clicks_since(self, cursor: int) -> tuple[Clicks, int]:
-        """What came in behind the cursor of fetched pages, at or after their fetch; and the next cursor."""
+    async def clicks_since(self, cursor: int, most: int = 500_000) -> tuple[Clicks, int]:
+        """What came in behind the cursor of fetched pages since their fetch, of so many rows; and the next cursor."""
 
     async def clicks_told(self, at: Seconds, cursor: int) -> None:
         """The crawler was told all up to the cursor."""
@@ -184,9 +184,37 @@ class Store(Protocol):
 
     async def note_sent(self, landed: int) -> None: ...
 
+    # For whoever watches
+
+    async def list_sources(self, asked: Listing) -> SourcesListed:
+        """A part of the sources, in the order asked for."""
+
+    async def list_hosts(self, asked: Listing) -> HostsListed:
+        """The same of hosts: those we were asked to watch, and those of sources."""
+
+    async def believed(self) -> Believed:
+        """What a plan needs to know of the active sources."""
+
+    async def visits(self, source: SourceId, first: int) -> list[VisitOfSource]:
+        """Crawls of a source and failures, the newest first."""
+
+    async def arrivals(self, source: SourceId) -> list[Seconds]:
+        """When the pages it was first to show were published, the newest first, some thousand at most."""
+
+    async def landed_at(self, at: Seconds) -> int:
+        """The cursor of pages behind which all were fetched then or later."""
+
+    async def fetched_since(self, landed: int) -> PageColumns:
+        """When pages that were kept behind the cursor were published, found and fetched; some thousand at most."""
+
+    async def counted_since(self, seq: int | None) -> Counted:
+        """How much happened behind the cursor; None: only where the cursor is now."""
+
     # Robots, settings, care
 
-    async def robots(self) -> list[KeptRobots]: ...
+    async def robots(self, origins: Sequence[str] | None = None) -> list[KeptRobots]:
+        """All that are kept, or those of these origins."""
+
     async def keep_robots(self, robots: KeptRobots) -> None: ...
     async def minutes(self, since: Seconds) -> list[Minute]: ...
     async def stats(self) -> dict[str, float]:

@@ -102,11 +102,11 @@ def found(database: Database, pages: Mapping[int, PageId]) -> None:
         database.executemany("DELETE FROM clicks_unknown WHERE id = ?", [(row[0],) for row in rows])
 
 
-def since(database: Database, cursor: int) -> tuple[Clicks, int]:
-    """Clicks and shows of fetched pages behind the cursor, and the next cursor; half a million rows at most."""
+def since(database: Database, cursor: int, most: int = _MOST_ROWS) -> tuple[Clicks, int]:
+    """Clicks and shows of fetched pages behind the cursor, and the next cursor; so many rows at most."""
     first, last = database.execute("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM clicks").get
     behind = max(cursor, first - 1)
-    upto = max(behind, min(last, behind + _MOST_ROWS))
+    upto = max(behind, min(last, behind + most))
     return between(database, behind, upto), upto
 
 

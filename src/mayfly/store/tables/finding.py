@@ -7,7 +7,7 @@ from typing import Any
 
 from mayfly.core.model import WEEK, Seconds
 from mayfly.store.connection import Database
-from mayfly.store.records import Candidate, Host, KeptRobots, Minute, Suggestion
+from mayfly.store.records import Candidate, Host, KeptRobots, Minute, Rest, Suggestion
 from mayfly.store.tables.words import storable
 
 _FORGET_AFTER: Seconds = WEEK  # a candidate that was not seen for so long
@@ -54,25 +54,39 @@ def suggestions(database: Database, first: int) -> list[Suggestion]:
     return [Suggestion(*row) for row in _rows(database, sql, first)]
 
 
-def robots(database: Database) -> list[KeptRobots]:
-    return [KeptRobots(*row) for row in _rows(database, "SELECT origin, body, fetched_at FROM robots ORDER BY origin")]
+def robots(database: Database, origins: Sequence[str] | None) -> list[KeptRobots]:
+    sql = "SELECT origin, body, fetched_at FROM robots"
+    if origins is None:
+        return [KeptRobots(*row) for row in _rows(database, f"{sql} ORDER BY origin")]
+    return [KeptRobots(*row) for origin in origins for row in _rows(database, f"{sql} WHERE origin = ?", origin)]
 
 
 def keep_robots(database: Database, robots: KeptRobots) -> None:
     database.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", robots)
 
 
+def note_rest(database: Database, rest: Rest, reason: str) -> None:
+    """A site is left alone until then, or longer if that was said before."""
+    database.execute(
+        "INSERT INTO rests VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET reason = iif(excluded.until > until, excluded.reason, reason),"
+        " until = max(until, excluded.until)",
+        (rest.site, rest.until, storable(reason)),
+    )
+
+
 def minutes(database: Database, since: Seconds) -> list[Minute]:
-    sql = "SELECT at, crawls, pages, others, failures, found, price FROM minutes WHERE at >= ? ORDER BY at"
+    sql = "SELECT at, crawls, pages, others, failures, found, price, budget FROM minutes WHERE at >= ? ORDER BY at"
     return [Minute(*row) for row in _rows(database, sql, since)]
 
 
 def note_minute(database: Database, minute: Minute) -> None:
     """Keep it; a crawler that was started again within a minute adds to it."""
     database.execute(
-        "INSERT INTO minutes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        "INSERT INTO minutes VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
         " crawls = crawls + excluded.crawls, pages = pages + excluded.pages, others = others + excluded.others,"
-        " failures = failures + excluded.failures, found = found + excluded.found, price = excluded.price",
+        " failures = failures + excluded.failures, found = found + excluded.found, price = excluded.price,"
+        " budget = excluded.budget",
         minute,
     )
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
-from mayfly.store.records import ClockStep, LinkSpan, Past, PastClicks, PastCrawl, PastFetch, PastHint, WaitingPage
+from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint
+from mayfly.store.records import LinkSpan, WaitingPage
 from mayfly.store.tables import clicks
 
 _CHUNK = 1000  # things that happened

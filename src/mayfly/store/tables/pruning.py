@@ -85,6 +85,7 @@ def sweeps(now: Seconds, keep: Retention) -> list[Sweep]:
         Sweep("hints", "hints", "id", "at < ?", (now - keep.hints,)),
         Sweep("seen", "seen", "hash", "page = 0 AND day < ?", (seen.day_of(now - keep.seen),)),
         Sweep("minutes", "minutes", "at", "at < ?", (history,)),
+        Sweep("rests", "rests", "site", "until < ?", (history,)),
         Sweep("linked_hosts", "linked_hosts", "host", "last < ?", (history,)),
         Sweep("candidates", "candidates", "host", "last_seen < ?", (history,)),
         Sweep("robots", "robots", "origin", "fetched_at < ?", (now - WEEK,)),

@@ -1,0 +1,166 @@
+"""What the figures are drawn from: columns as small JSON. `null` is a gap: nothing was noted then."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Path, Query
+
+from mayfly.core.habits import clicks_by_age
+from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, FloatArray, Seconds
+from mayfly.core.provisional import SETTLED, Dynamic, Profits, dynamic
+from mayfly.serve.ops.harvest import SHOWN, Harvest, Pages, SourceClicks
+from mayfly.serve.ops.overview import SPANS
+from mayfly.serve.ops.watch import Watching
+from mayfly.store.listings import Believed
+from mayfly.store.records import Minute
+
+router = APIRouter(prefix="/ops/data", include_in_schema=False)
+
+_POINTS = 360  # of a figure, at most
+_LEAST = 2  # minutes a point: they are noted a little more than a minute apart
+_FIVE: Seconds = 5 * HOUR  # the paper's short window
+_AGES = 60
+_FEWEST = 3  # pages that have a percentile
+_Span = Annotated[str, Query(max_length=10)]
+
+
+@router.get("/rate")
+async def rate(watch: Watching, span: _Span = "1d") -> dict[str, Any]:
+    """Requests per second by kind, budget and price."""
+    length, now = SPANS.get(span, DAY), watch.now
+    return rates(await watch.serving.reader.minutes(now - length), now - length, now, watch.budget)
+
+
+@router.get("/quality")
+async def quality(watch: Watching) -> dict[str, Any]:
+    """Dynamic quality of two weeks, by the hour."""
+    now = watch.now
+    await watch.harvest.follow(now)
+    believed = await watch.plans.believed()
+    return await asyncio.to_thread(_quality, watch.harvest, believed, now)
+
+
+@router.get("/delay")
+async def delay(watch: Watching, span: _Span = "1d") -> dict[str, Any]:
+    """Percentiles of delays."""
+    now = watch.now
+    await watch.harvest.follow(now)
+    return await asyncio.to_thread(delays, watch.harvest.pages, now - SPANS.get(span, DAY), now)
+
+
+@router.get("/plan")
+async def plan(watch: Watching) -> dict[str, Any]:
+    """Share of the bound against budget."""
+    points = await watch.plans.curve(watch.budget)
+    return {name: [point[name] for point in points] for name in ("budget", "share")} | {"now": watch.budget}
+
+
+@router.get("/clicks/{source}")
+async def clicks(source: Annotated[int, Path(ge=0, le=2**53)], watch: Watching) -> dict[str, Any]:
+    """Clicks by age of the pages of a source, and the fitted curve."""
+    now = watch.now
+    await watch.harvest.follow(now)
+    seen = await asyncio.to_thread(watch.harvest.of_source, source, now)
+    found = await watch.serving.reader.sources([source])
+    estimate = found[0].estimate if found else None
+    return aged(seen, estimate.page_profit if estimate else None, estimate.profit_decay if estimate else None)
+
+
+def rates(minutes: list[Minute], since: Seconds, until: Seconds, budget: float) -> dict[str, Any]:
+    """Means over equal parts of the time."""
+    width = max(np.ceil((until - since) / _POINTS / MINUTE), _LEAST) * MINUTE
+    begin = since // width * width
+    count = int((until - begin) // width) + 1
+    told = {"at": [begin + width * number for number in range(count)], "now": budget}
+    rows = np.array(
+        [(one.at, one.crawls, one.pages, one.others, one.failures, one.price, one.budget) for one in minutes], float
+    ).reshape(-1, 7)
+    place = ((rows[:, 0] - begin) // width).astype(int)
+    many = np.bincount(place, minlength=count)[:count]
+    for column, name in enumerate(("crawls", "pages", "others", "failures"), 1):
+        told[name] = _mean(np.bincount(place, rows[:, column], count)[:count], many * MINUTE)
+    for column, name in ((5, "price"), (6, "budget")):
+        known = np.isfinite(rows[:, column])
+        sums = np.bincount(place[known], rows[known, column], count)[:count]
+        told[name] = _mean(sums, np.bincount(place[known], minlength=count)[:count])
+    return told
+
+
+def delays(pages: Pages, since: Seconds, until: Seconds) -> dict[str, Any]:
+    """Median and 90th percentile of published → found, found → fetched and both, of pages by when they were fetched."""
+    width = max((until - since) / 48, 5 * MINUTE)
+    rows = np.flatnonzero((pages.fetched >= since) & (pages.fetched < until))
+    order = rows[np.argsort(pages.fetched[rows], kind="stable")]
+    edges = since + width * np.arange(int(np.ceil((until - since) / width)) + 1)
+    bounds = np.searchsorted(pages.fetched[order], edges)
+    spans = {
+        "found": np.maximum(pages.found - pages.published, 0.0)[order],
+        "fetched": np.maximum(pages.fetched - pages.found, 0.0)[order],
+        "whole": pages.delay[order],
+    }
+    told: dict[str, Any] = {"at": (edges[:-1] + width / 2).tolist(), "pages": np.diff(bounds).tolist()}
+    told["all"] = {name: _percentiles(values) for name, values in spans.items()}
+    for name, values in spans.items():
+        parts = [_percentiles(values[low:high]) for low, high in pairwise(bounds)]
+        told[f"{name}_median"] = [part and part[0] for part in parts]
+        told[f"{name}_p90"] = [part and part[1] for part in parts]
+    return told
+
+
+def aged(seen: SourceClicks, profit: float | None, decay: float | None) -> dict[str, Any]:
+    """Cumulative clicks a page, by age in hours, as seen and as fitted: P(1 - e^(-μa))."""
+    last = float(min(max(seen.seen_until.max(initial=0.0), 5 * HOUR), WEEK))
+    if decay:
+        last = min(last, max(8.0 / decay, 5 * HOUR))
+    ages = np.linspace(0.0, last, _AGES + 1)
+    curve = clicks_by_age(seen.seen_from, seen.seen_until, seen.click_age, seen.worth, ages)
+    fitted = None if profit is None or decay is None else (profit * -np.expm1(-decay * ages)).tolist()
+    return {
+        "age": (ages / HOUR).tolist(),
+        "seen": _gaps(curve) if len(seen.worth) else [None] * len(ages),
+        "fitted": fitted or [None] * len(ages),
+        "pages": seen.pages,
+        "clicks": float(seen.worth.sum()),
+    }
+
+
+def _quality(harvest: Harvest, believed: Believed, now: Seconds) -> dict[str, Any]:
+    profits: Profits = harvest.profits(believed)
+    if not len(profits.fetched):
+        return {"at": [], "settled": now - SETTLED}
+    begin = max(now - SHOWN, float(profits.fetched.min()))
+    times = np.append(np.arange(begin // HOUR + 1, now // HOUR + 1) * HOUR, now)
+    told: dict[str, Any] = {
+        "at": times.tolist(),
+        "settled": now - SETTLED,
+        "since": float(profits.fetched.min()),
+        "known_until": harvest.known_until if np.isfinite(harvest.known_until) else None,
+    }
+    for name, width in (("five", _FIVE), ("week", WEEK)):
+        known: Dynamic = dynamic(profits, times, width, now)
+        told[f"{name}_seen"] = _short(known.seen)
+        told[f"{name}_whole"] = _short(known.whole)
+    return told
+
+
+def _mean(sums: Any, by: Any) -> list[float | None]:
+    return [float(f"{total / count:.5g}") if count else None for total, count in zip(sums, by, strict=True)]
+
+
+def _percentiles(values: FloatArray) -> tuple[float, float] | None:
+    if len(values) < _FEWEST:
+        return None
+    middle, late = np.quantile(values, (0.5, 0.9))
+    return round(float(middle), 1), round(float(late), 1)
+
+
+def _short(values: FloatArray) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
+
+
+def _gaps(values: FloatArray) -> list[float | None]:
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]

@@ -1,0 +1,49 @@
+"""What happened, as a new scheduler is told it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from mayfly.core.model import PageId, Seconds, SourceId
+from mayfly.store.records import Clicks
+
+
+class PastCrawl(NamedTuple):
+    at: Seconds
+    source: SourceId
+    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # page, site, published, rank
+    known: Sequence[PageId]
+    stayed: int
+    gone: int
+    first: bool
+    dated: int = 0
+    dated_since: Seconds | None = None
+
+
+class PastHint(NamedTuple):
+    at: Seconds
+    source: SourceId
+    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # as of a crawl
+    calls: bool
+
+
+class PastFetch(NamedTuple):
+    at: Seconds
+    page: PageId
+    kept: bool  # False: old, duplicate, …: counts for nothing
+
+
+class ClockStep(NamedTuple):
+    """The wall clock was set, or the machine slept."""
+
+    at: Seconds  # after the step
+    by: Seconds
+
+
+class PastClicks(NamedTuple):
+    at: Seconds  # when they were told
+    clicks: Clicks
+
+
+Past: TypeAlias = PastCrawl | PastHint | PastFetch | ClockStep | PastClicks
