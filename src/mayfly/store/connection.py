@@ -82,6 +82,7 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
             check_version(database, path, migrations)
         else:
             migrate(database, path, migrations)
+        closeness.register(database)  # not before: of a file that is no database it would say something else
         database.path = path
         database.seed = int(database.execute("SELECT value FROM meta WHERE name = 'seed'").get)
     except BaseException:
@@ -93,7 +94,6 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
 def _set_up(database: Database, read_only: bool) -> None:
     database.set_busy_handler(_wait_a_little)
     database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else what asks a partial index is planned anew at each call
-    closeness.register(database)
     database.pragma("cache_size", -_CACHE_KIB)
     database.pragma("mmap_size", 0)
     database.pragma("foreign_keys", False)
