@@ -23,7 +23,8 @@ router = APIRouter(tags=["hints"])
 _LONGEST_LEASE = 30 * DAY
 _ROUNDS = 5  # in which the crawler may have a word, too
 _MEANT = {"subscribe": ("asked", "active"), "unsubscribe": ("leaving",), "denied": ("asked", "active")}
-_METHODS = {"sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}  # sha1 is no proof any more
+# Old hubs know SHA-1 only. As an HMAC it is still sound, and all that a forger would gain is a hint.
+_METHODS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}
 _Id = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
 _SIGNED = {
     "parameters": [
