@@ -189,7 +189,12 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS)
+# All the reader must know of a page to put it in order: of two thousand it reads the index alone.
+_READING = """
+CREATE INDEX pages_to_read ON pages (landed, source, published, found_at) WHERE outcome = 'fetched';
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _READING)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
