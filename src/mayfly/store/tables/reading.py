@@ -19,7 +19,7 @@ from mayfly.store.sights import Candidates, Only, Sight
 from mayfly.store.tables.pages import SELECT, read
 
 _LOOKED_AT = 10_000  # matches, to find those of a host or a source
-_COUNTED = 2000  # matches of a phrase, to guess how many there are
+_COUNTED = 500  # matches of a phrase, to guess how many there are
 _BEGINNING = 300  # characters of a text, where no words were asked for
 _LAST = (1 << 62) - 1
 _COLUMNS = "p.landed, p.source, coalesce(p.published, p.found_at), e.page_profit, e.profit_decay"
