@@ -19,12 +19,13 @@ def register(database: apsw.Connection) -> None:
 
 
 def _closeness(api: Any, *rarity: Any) -> float:
-    average = api.aux_data
-    if average is None:
-        average = api.aux_data = max(api.column_total_size() / max(api.row_count, 1), 1.0)
+    if api.aux_data is None:  # the first match of a query
+        average = max(api.column_total_size() / max(api.row_count, 1), 1.0)
+        api.aux_data = average, range(min(api.phrase_count, len(rarity)))
+    average, phrases = api.aux_data
     shrunk = _K1 * (1 - _B + _B * api.column_size() / average)
     score = 0.0
-    for phrase in range(min(api.phrase_count, len(rarity))):
+    for phrase in phrases:
         title, text = api.phrase_locations(phrase)
         often = _TITLE * len(title) + len(text)
         score += rarity[phrase] * often * (_K1 + 1) / (often + shrunk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import apsw
@@ -11,6 +12,7 @@ import apsw
 from mayfly.core.model import Seconds
 from mayfly.errors import RunError
 from mayfly.store import closeness
+from mayfly.store.glimpses import Glimpses
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
 
 BUSY_SECONDS: Seconds = 10.0
@@ -30,6 +32,11 @@ class Database(apsw.Connection):
 
     path: Path
     seed: int  # of fingerprints
+
+    @cached_property
+    def glimpses(self) -> Glimpses:
+        """For who reads."""
+        return Glimpses()
 
 
 def connect(path: Path, *, read_only: bool = False, migrations: Sequence[str] = MIGRATIONS) -> Database:

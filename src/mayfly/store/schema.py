@@ -207,7 +207,12 @@ CREATE INDEX log_failures ON log (source, at) WHERE kind = 'failure';
 CREATE TABLE rests (site TEXT PRIMARY KEY, until REAL NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS, _WATCHING)
+# All the reader must know of a page to put it in order: of two thousand it reads the index alone.
+_READING = """
+CREATE INDEX pages_to_read ON pages (landed, source, published, found_at) WHERE outcome = 'fetched';
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS, _WATCHING, _READING)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
