@@ -57,8 +57,8 @@ def a_day(value: PerSecond | None) -> str:
 def span(value: Seconds | None) -> str:
     """How long.
 
-    >>> span(90.0), span(None)
-    ('90 s', '–')
+    >>> span(80.0), span(None)
+    ('80 s', '–')
     """
     return NOTHING if value is None or not math.isfinite(value) else about(value)
 
