@@ -33,7 +33,9 @@ function listen() {
 }
 
 // Figures: a kind makes columns, series and a remark of what came.
-const line = (label, colour, more = {}) => ({ label, stroke: style(colour), width: 2, points: { show: false }, spanGaps: false, ...more });
+// A line through very few points would be no line at all.
+const sparse = (plot, number) => plot.data[number].reduce((count, value) => count + (value !== null), 0) <= 12;
+const line = (label, colour, more = {}) => ({ label, stroke: style(colour), width: 2, points: { show: sparse, size: 5 }, spanGaps: false, ...more });
 const dashed = { dash: [6, 4], width: 1.5 };
 const area = (label, colour, raw) => ({
   ...line(label, colour, { width: 1 }), fill: style(colour) + "99", value: (_, __, ___, place) => place === null ? "–" : `${few(raw[place])}/s`,
@@ -91,7 +93,7 @@ function quality(told, name) {
   const known = !told.known_until ? "No clicks are known yet: all of it is expectation."
     : `Clicks are known up to ${new Date(told.known_until * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}.`;
   return {
-    empty: told.at.length > 1 ? "" : "Appears in the hour after the first page was fetched; it is provisional until its pages are a week old.",
+    empty: told.at.length > 1 ? "" : "Appears a minute after the first page was fetched; it is provisional until its pages are a week old.",
     data: [told.at, told[name + "_whole"], told[name + "_seen"]],
     series: [line("with the expected rest", "--two", { ...dashed, ...per }), line("seen so far", "--one", per)],
     shade: told.settled, unit: few,
@@ -138,6 +140,7 @@ const TIMES = [
   [86400, "{D} {MMM}", null, null, null, null, null, null, 1],
   [3600, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
   [60, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
 ];
 
 const plots = new Map();
