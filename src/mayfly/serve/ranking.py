@@ -50,8 +50,9 @@ def by_worth(pages: Candidates, now: Seconds) -> IntArray:
 
 def by_words(pages: Candidates, now: Seconds) -> IntArray:
     """The same of pages that have words: by worth and closeness together."""
-    score = 1 / (_SMOOTH + _places(log_worth(pages, now))) + 1 / (_SMOOTH + _places(pages.closeness))
-    return np.argsort(-score, kind="stable")
+    worth = log_worth(pages, now)
+    score = 1 / (_SMOOTH + _places(worth)) + 1 / (_SMOOTH + _places(pages.closeness))
+    return np.lexsort((-worth, -score))
 
 
 def mixed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import apsw
@@ -11,6 +12,7 @@ import apsw
 from mayfly.core.model import Seconds
 from mayfly.errors import RunError
 from mayfly.store import closeness
+from mayfly.store.glimpses import Glimpses
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
 
 BUSY_SECONDS: Seconds = 10.0
@@ -30,6 +32,11 @@ class Database(apsw.Connection):
 
     path: Path
     seed: int  # of fingerprints
+
+    @cached_property
+    def glimpses(self) -> Glimpses:
+        """For who reads."""
+        return Glimpses()
 
 
 def connect(path: Path, *, read_only: bool = False, migrations: Sequence[str] = MIGRATIONS) -> Database:
@@ -82,6 +89,7 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
             check_version(database, path, migrations)
         else:
             migrate(database, path, migrations)
+        closeness.register(database)
         database.path = path
         database.seed = int(database.execute("SELECT value FROM meta WHERE name = 'seed'").get)
     except BaseException:
@@ -93,7 +101,6 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
 def _set_up(database: Database, read_only: bool) -> None:
     database.set_busy_handler(_wait_a_little)
     database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else what asks a partial index is planned anew at each call
-    closeness.register(database)
     database.pragma("cache_size", -_CACHE_KIB)
     database.pragma("mmap_size", 0)
     database.pragma("foreign_keys", False)

@@ -189,6 +189,11 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID;
 """
 
+# All the reader must know of a page to put it in order: of two thousand it reads the index alone.
+_READING = """
+CREATE INDEX pages_to_read ON pages (landed, source, published, found_at) WHERE outcome = 'fetched';
+"""
+
 # For whoever watches: the budget of each minute, failures of a source in order, sites that are left alone, until when.
 _WATCHING = """
 ALTER TABLE minutes ADD COLUMN budget REAL;
@@ -196,7 +201,7 @@ CREATE INDEX log_failures ON log (source, at) WHERE kind = 'failure';
 CREATE TABLE rests (site TEXT PRIMARY KEY, until REAL NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _WATCHING)
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _READING, _WATCHING)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

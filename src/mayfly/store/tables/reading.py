@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import apsw
 import numpy as np
 
+from mayfly.core.model import IntArray
 from mayfly.store.connection import Database
-from mayfly.store.records import Page
-from mayfly.store.sights import BEGIN, END, Candidates, Only, Sight
+from mayfly.store.sights import Candidates, Only, Sight
 from mayfly.store.tables.pages import SELECT, read
 
-_LOOKED_AT = 10_000  # texts or matches, to find those of a host or a source
+_LOOKED_AT = 10_000  # matches, to find those of a host or a source
 _COUNTED = 2000  # matches of a phrase, to guess how many there are
-_TOKENS = 40  # of a snippet
 _BEGINNING = 300  # characters of a text, where no words were asked for
 _LAST = (1 << 62) - 1
 _COLUMNS = "p.landed, p.source, coalesce(p.published, p.found_at), e.page_profit, e.profit_decay"
 _BELIEVED = "LEFT JOIN estimates AS e ON e.source = p.source"
-# All that have a text, without reading it.
-_NEWEST = "SELECT id AS landed FROM words_docsize WHERE id <= :upto ORDER BY id DESC LIMIT :looked_at"
+_NEWEST = "SELECT landed FROM pages WHERE outcome = 'fetched' AND landed <= :upto ORDER BY landed DESC LIMIT :first"
 _MATCHES = (
     "SELECT rowid AS landed FROM words WHERE words MATCH :asked AND rowid <= :upto ORDER BY rowid DESC LIMIT :looked_at"
 )
@@ -47,8 +45,18 @@ def matching(database: Database, asked: Sequence[str], first: int, only: Only) -
     """The pages that landed last and have all these phrases, with how close they are."""
     if not asked:
         return _candidates([])
-    found = _candidates(_chosen(database, _MATCHES, first, only, " ".join(asked)))
-    return found._replace(closeness=_closeness(database, asked, found.landed)) if len(found.landed) else found
+    rarity = [1.0] if len(asked) == 1 else [_rarity(database, phrase) for phrase in asked]
+    if only == Only(upto=only.upto):
+        scored = _scored(database, asked, rarity, "rowid <= ? ORDER BY rowid DESC LIMIT ?", _upto(only), first)
+        landed = np.fromiter(scored, np.int64, len(scored))
+        found = _candidates(_believed(database, landed))
+    else:
+        found = _candidates(_chosen(database, _MATCHES, first, only, " ".join(asked)))
+        within = "rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM carray(?))"  # +: no search for each page
+        some = len(found.landed) > 0
+        ends = (int(found.landed[-1]), int(found.landed[0])) if some else ()
+        scored = _scored(database, asked, rarity, within, *ends, found.landed) if some else {}
+    return found._replace(closeness=np.array([scored.get(one, 0.0) for one in found.landed.tolist()]))
 
 
 def sights(database: Database, landed: Sequence[int], asked: Sequence[str]) -> list[Sight]:
@@ -58,12 +66,18 @@ def sights(database: Database, landed: Sequence[int], asked: Sequence[str]) -> l
     numbers = apsw.carray(np.array(landed, np.int64))
     found = read(database.execute(f"{SELECT} WHERE p.landed IN (SELECT value FROM carray(?))", (numbers,)))
     by_landing = {page.landed: page for page in found}
-    return [_sight(database, by_landing[one], " ".join(asked)) for one in landed if one in by_landing]
+    pages = [by_landing[one] for one in landed if one in by_landing]
+    plain = [(page.title or page.anchor or page.url, page.text) for page in pages]
+    marked = database.glimpses.of(plain, asked) if asked else {}
+    return [
+        Sight(page, *marked.get(place, (title, text[:_BEGINNING])))
+        for place, (page, (title, text)) in enumerate(zip(pages, plain, strict=True))
+    ]
 
 
 def _chosen(database: Database, within: str, first: int, only: Only, asked: str = "") -> list[Any]:
     """Rows of the pages among `within` that may be chosen, in its order: SQLite takes the outer table as it comes."""
-    where, how = "p.outcome = 'fetched'", "pages_by_landing"
+    where, how = "p.outcome = 'fetched'", "pages_to_read"
     if only.since is not None:
         where += " AND coalesce(p.published, p.found_at) >= :since"
     if only.host is not None:
@@ -73,7 +87,7 @@ def _chosen(database: Database, within: str, first: int, only: Only, asked: str 
     named = only._asdict() | {
         "first": first,
         "asked": asked,
-        "upto": _LAST if only.upto is None else only.upto,
+        "upto": _upto(only),
         "looked_at": _LOOKED_AT,
     }
     sql = (
@@ -83,6 +97,10 @@ def _chosen(database: Database, within: str, first: int, only: Only, asked: str 
     return database.execute(sql, named).fetchall()
 
 
+def _upto(only: Only) -> int:
+    return _LAST if only.upto is None else only.upto
+
+
 def _candidates(rows: Iterable[Any]) -> Candidates:
     table = np.array(list(rows), float).reshape(-1, 5)  # None becomes NaN
     order = np.argsort(-table[:, 0], kind="stable")
@@ -90,17 +108,26 @@ def _candidates(rows: Iterable[Any]) -> Candidates:
     return Candidates(landed.astype(np.int64), source.astype(np.int64), published, profit, decay, np.zeros(len(landed)))
 
 
-def _closeness(database: Database, asked: Sequence[str], landed: Any) -> Any:
-    """Of these pages, which all match."""
-    rarity = [1.0] if len(asked) == 1 else [_rarity(database, phrase) for phrase in asked]
-    given = ", ".join("?" for _ in rarity)
-    rows = database.execute(
-        f"SELECT rowid, closeness(words, {given}) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
-        " AND +rowid IN (SELECT value FROM carray(?))",  # +: a look at each match, not a search for each page
-        (*rarity, " ".join(asked), int(landed.min()), int(landed.max()), apsw.carray(landed)),
+def _scored(
+    database: Database, asked: Sequence[str], rarity: Sequence[float], within: str, *given: Any
+) -> dict[int, float]:
+    """How close matches are, by landing."""
+    weights = ", ".join("?" for _ in rarity)
+    sql = f"SELECT rowid, closeness(words, {weights}) FROM words WHERE words MATCH ? AND {within}"
+    values = [apsw.carray(one) if isinstance(one, np.ndarray) else one for one in given]
+    rows: Any = database.execute(sql, (*rarity, " ".join(asked), *values)).fetchall()
+    return dict(rows)
+
+
+def _believed(database: Database, landed: IntArray) -> list[Any]:
+    """Rows of these pages, of those that are kept."""
+    if not len(landed):
+        return []
+    sql = (
+        f"SELECT {_COLUMNS} FROM carray(?) AS one CROSS JOIN pages AS p INDEXED BY pages_to_read"
+        f" ON p.landed = one.value {_BELIEVED} WHERE p.outcome = 'fetched'"
     )
-    score: dict[Any, Any] = dict(cast(Any, rows.fetchall()))
-    return np.array([score.get(one, 0.0) for one in landed.tolist()])
+    return database.execute(sql, (apsw.carray(landed),)).fetchall()
 
 
 def _rarity(database: Database, phrase: str) -> float:
@@ -112,16 +139,3 @@ def _rarity(database: Database, phrase: str) -> float:
     ).get
     having = number if number < _COUNTED else high * number / (high - low + 1)
     return math.log1p((max(high - having, 0) + 0.5) / (having + 0.5))
-
-
-def _sight(database: Database, page: Page, asked: str) -> Sight:
-    title = page.title or page.anchor or page.url
-    if not asked:
-        return Sight(page, title, page.text[:_BEGINNING])
-    row = database.execute(
-        f"SELECT highlight(words, 0, '{BEGIN}', '{END}'), snippet(words, 1, '{BEGIN}', '{END}', '…', {_TOKENS})"
-        " FROM words WHERE words MATCH ? AND rowid = ?",
-        (asked, page.landed),
-    ).fetchone()
-    marked, snippet = row or ("", page.text[:_BEGINNING])
-    return Sight(page, marked or title, snippet)
