@@ -18,6 +18,7 @@ from mayfly.core.intervals import exact_plan
 from mayfly.core.model import DAY, HOUR, WEEK, beliefs
 from mayfly.crawl.settings import Settings
 from mayfly.serve.app import make_app
+from mayfly.serve.guard import cookie_of
 from mayfly.serve.ops.show import number, percent, span
 from mayfly.serve.parts import Serving
 from mayfly.store.connection import connect
@@ -431,3 +432,18 @@ def test_the_stream_brings_the_numbers(little) -> None:
 
     told = asyncio.run(first())
     assert told["price"] == "0.5" and told["state"] == "not running" and told["kept"] == "8"
+
+
+def test_with_a_token_nothing_is_shown_or_done_without_it(little) -> None:
+    guarded = Asked(little.home, token="a-token-of-24-characters")
+    for path in (*PAGES, *FIGURES, "/ops/live", "/ops/sources/0"):
+        assert guarded.one(path).status_code == 401
+    shown = guarded.one("/ops", headers={"Accept": "text/html"})
+    assert (shown.status_code, shown.headers["Location"]) == (303, "/login?next=/ops")
+    assert guarded.one("/ops/sources/0", method="POST", data={"do": "block"}).status_code == 401
+    known = {"Authorization": "Bearer a-token-of-24-characters"}
+    assert guarded.one("/ops/data/rate", headers=known).status_code == 200
+    cookie = {"Cookie": f"mayfly={cookie_of('a-token-of-24-characters')}"}
+    assert guarded.one("/ops", headers=cookie).status_code == 200
+    forged = cookie | {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    assert guarded.one("/ops/sources/0", method="POST", data={"do": "block"}, headers=forged).status_code == 401

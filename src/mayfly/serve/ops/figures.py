@@ -37,7 +37,7 @@ async def rate(watch: Watching, span: _Span = "1d") -> dict[str, Any]:
 
 @router.get("/quality")
 async def quality(watch: Watching) -> dict[str, Any]:
-    """Dynamic quality of two weeks, by the hour."""
+    """Dynamic quality of two weeks, by the hour; of a younger crawl in shorter steps."""
     now = watch.now
     await watch.harvest.follow(now)
     believed = await watch.plans.believed()
@@ -133,7 +133,8 @@ def _quality(harvest: Harvest, believed: Believed, now: Seconds) -> dict[str, An
     if not len(profits.fetched):
         return {"at": [], "settled": now - SETTLED}
     begin = max(now - SHOWN, float(profits.fetched.min()))
-    times = np.append(np.arange(begin // HOUR + 1, now // HOUR + 1) * HOUR, now)
+    step = HOUR if now - begin > 2 * DAY else max((now - begin) // 48 // MINUTE, 1.0) * MINUTE  # the first hours, too
+    times = np.append(np.arange(begin // step + 1, now // step + 1) * step, now)
     told: dict[str, Any] = {
         "at": times.tolist(),
         "settled": now - SETTLED,

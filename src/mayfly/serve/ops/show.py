@@ -28,14 +28,14 @@ def show(name: str, part: str, now: Seconds, status: int = 200, **values: Any) -
 def number(value: float | None) -> str:
     """In few letters.
 
-    >>> [number(value) for value in (None, 0.0, 0.01234, 2.345, 150.7, 12345.0, 1.2e7)]
-    ['–', '0', '0.012', '2.3', '151', '12,345', '12.0 M']
+    >>> [number(value) for value in (None, 0.0, 0.01234, 2.345, 99.7, 150.7, 12345.0, 1.2e7)]
+    ['–', '0', '0.012', '2.3', '100', '151', '12,345', '12.0 M']
     """
     if value is None or not math.isfinite(value):
         return NOTHING
     if value >= 1e6:
         return f"{value / 1e6:.1f} M"
-    if value >= 100 or value == int(value):
+    if value >= 99.5 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.2g}"
 
@@ -57,8 +57,8 @@ def a_day(value: PerSecond | None) -> str:
 def span(value: Seconds | None) -> str:
     """How long.
 
-    >>> span(90.0), span(None)
-    ('90 s', '–')
+    >>> span(80.0), span(None)
+    ('80 s', '–')
     """
     return NOTHING if value is None or not math.isfinite(value) else about(value)
 

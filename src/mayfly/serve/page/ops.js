@@ -33,10 +33,12 @@ function listen() {
 }
 
 // Figures: a kind makes columns, series and a remark of what came.
-const line = (label, colour, more = {}) => ({ label, stroke: style(colour), width: 2, points: { show: false }, spanGaps: false, ...more });
+// A line through very few points would be no line at all.
+const sparse = (plot, number) => plot.data[number].reduce((count, value) => count + (value !== null), 0) <= 12;
+const line = (label, colour, more = {}) => ({ label, stroke: style(colour), width: 2, points: { show: sparse, size: 5 }, spanGaps: false, ...more });
 const dashed = { dash: [6, 4], width: 1.5 };
 const area = (label, colour, raw) => ({
-  ...line(label, colour, { width: 1 }), fill: style(colour) + "66", value: (_, __, ___, place) => place === null ? "–" : `${few(raw[place])}/s`,
+  ...line(label, colour, { width: 1 }), fill: style(colour) + "99", value: (_, __, ___, place) => place === null ? "–" : `${few(raw[place])}/s`,
 });
 
 const KINDS = {
@@ -46,7 +48,8 @@ const KINDS = {
     return {
       empty: some(told.crawls) ? "" : "Nothing was noted in this time. A running crawl notes its requests every minute.",
       data: [told.at, sum("crawls", "pages", "others"), sum("crawls", "pages"), told.crawls, budget],
-      series: [area("other", "--three", told.others), area("new pages", "--two", told.pages), area("recrawls", "--one", told.crawls), line("budget", "--ink", { ...dashed, value: (_, value) => `${few(value)}/s` })],
+      series: [area("other", "--three", told.others), area("new pages", "--two", told.pages), area("recrawls", "--one", told.crawls), line("budget", "--ink", { ...dashed, value: (_, value) => value === null || value === undefined ? "–" : `${few(value)}/s` })],
+      bands: [{ series: [1, 2] }, { series: [2, 3] }],
       unit: (value) => few(value),
     };
   },
@@ -63,7 +66,7 @@ const KINDS = {
       empty: all ? "" : "Appears when a few pages were fetched in this time.",
       data: [told.at, told.whole_p90, told.whole_median, told.found_median, told.fetched_median],
       series: [line("whole, 90 %", "--two", { ...span, ...dashed }), line("whole, median", "--two", span), line("published → found", "--one", span), line("found → fetched", "--three", span)],
-      unit: wait,
+      unit: wait, steps: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800],
       remark: all ? `All of this time: half of the pages within ${wait(all[0])}, 90 % within ${wait(all[1])}; found after ${wait(told.all.found[0])}, then fetched within ${wait(told.all.fetched[0])} (medians).` : "",
     };
   },
@@ -85,15 +88,16 @@ const KINDS = {
 
 function quality(told, name) {
   const per = { value: (_, value) => value === null || value === undefined ? "–" : `${few(value)} clicks/s` };
-  const young = name === "week" && told.since > Date.now() / 1000 - 7 * 86400;
+  const fills = name === "week" && told.since > told.at[0] - 7 * 86400;
+  const day = (at) => new Date(at * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   const known = !told.known_until ? "No clicks are known yet: all of it is expectation."
     : `Clicks are known up to ${new Date(told.known_until * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}.`;
   return {
-    empty: told.at.length > 1 ? "" : "Appears in the hour after the first page was fetched; it is provisional until its pages are a week old.",
+    empty: told.at.length > 1 ? "" : "Appears a minute after the first page was fetched; it is provisional until its pages are a week old.",
     data: [told.at, told[name + "_whole"], told[name + "_seen"]],
     series: [line("with the expected rest", "--two", { ...dashed, ...per }), line("seen so far", "--one", per)],
     shade: told.settled, unit: few,
-    remark: told.at.length > 1 ? known + (young ? " The first page is younger than a week, so this still fills up." : "") : "",
+    remark: told.at.length > 1 ? known + (fills ? ` The first page was fetched on ${day(told.since)}, so this fills up until ${day(told.since + 7 * 86400)}.` : "") : "",
   };
 }
 
@@ -110,8 +114,8 @@ function backdrop(made) {
     }
     if (made.mark !== undefined) {
       const at = plot.valToPos(made.mark, "x", true);
-      context.fillStyle = style("--edge");
-      context.fillRect(at, top, Math.max(devicePixelRatio, 1), height);
+      context.fillStyle = style("--two");
+      context.fillRect(at - devicePixelRatio, top, 2 * devicePixelRatio, height);
     }
     context.restore();
   };
@@ -121,13 +125,13 @@ function options(made, width) {
   const axis = { stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };
   return {
     width, height: width < 480 ? 200 : 240,
-    scales: { x: { time: made.time !== false, distr: made.log ? 3 : 1 }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    scales: { x: { time: made.time !== false, distr: made.log ? 3 : 1, ...(made.log ? { range: (_, low, high) => [low, high] } : {}) }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
       { ...axis, ...(made.axis ? { values: (_, ticks) => ticks.map((tick) => tick === null ? "" : made.axis(tick)) } : { values: TIMES }) },
-      { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => made.unit(tick)) },
+      { ...axis, size: 62, ...(made.steps ? { incrs: made.steps } : {}), values: (_, ticks) => ticks.map((tick) => made.unit(tick)) },
     ],
     series: [made.time === false ? { label: "at", value: (_, value) => value === null || value === undefined ? "–" : made.axis(value) } : { value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...made.series],
-    legend: { live: true }, cursor: { drag: { x: false, y: false } },
+    bands: made.bands || [], legend: { live: true }, cursor: { drag: { x: false, y: false } },
     hooks: { drawClear: [backdrop(made)] },
   };
 }
@@ -136,6 +140,7 @@ const TIMES = [
   [86400, "{D} {MMM}", null, null, null, null, null, null, 1],
   [3600, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
   [60, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
 ];
 
 const plots = new Map();
