@@ -105,31 +105,41 @@ async def _crawled(
         sources = [NewSource(url, kind) for url, kind in zip(trace.source_urls, trace.kinds, strict=True)]
         await store.add_sources(clock.begin, sources)
         await asyncio.sleep(max(clock.begin - clock(), 0.0) / clock.factor)
-        readers = asyncio.ensure_future(_hand_in(home, trace, clock))
-        try:
-            await crawler.run(seconds)
-        finally:
-            readers.cancel()
-            await asyncio.gather(readers, return_exceptions=True)
+        readers = _Readers(home, trace, clock)
+        reading = asyncio.ensure_future(readers.go_on())
+        await crawler.run(seconds)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await readers.hand_in()  # what came since, for minutes of ours are days
+        await crawler.chores._push_clicks()
         estimator = crawler.parts.scheduler._estimator
         urls = [source.url for source in crawler.parts.sources]
         fetched = await _fetched(store, trace)
     return estimator, urls, fetched
 
 
-async def _hand_in(home: Home, trace: Trace, clock: Quick) -> None:
-    """The readers' clicks so far, again and again, by the command."""
-    clicks, first = trace.clicks, 0
-    while True:
-        last = int(np.searchsorted(clicks.at, clock()))
+class _Readers:
+    """Their clicks, handed in by the command."""
+
+    def __init__(self, home: Home, trace: Trace, clock: Quick) -> None:
+        self._home, self._trace, self._clock = home, trace, clock
+        self._told = 0
+
+    async def go_on(self) -> None:
+        while True:
+            await self.hand_in()
+            await asyncio.sleep(CLICKS_EVERY)
+
+    async def hand_in(self) -> None:
+        """Those since the last time. Once begun it goes on to its end, whoever waits for it."""
+        trace, first, self._told = self._trace, self._told, int(np.searchsorted(self._trace.clicks.at, self._clock()))
+        some = slice(first, self._told)
         rows = "".join(
             json.dumps({"url": trace.page_urls[page], "at": at}) + "\n"
-            for page, at in zip(clicks.page[first:last].tolist(), clicks.at[first:last].tolist(), strict=True)
+            for page, at in zip(trace.clicks.page[some].tolist(), trace.clicks.at[some].tolist(), strict=True)
         )
         if rows:
-            await asyncio.to_thread(home.must_take, "clicks", rows)
-        first = last
-        await asyncio.sleep(CLICKS_EVERY)
+            await asyncio.to_thread(self._home.must_take, "clicks", rows)
 
 
 async def _fetched(store: object, trace: Trace) -> FloatArray:

@@ -54,7 +54,9 @@ class Errors(NamedTuple):
 
 def report(table: Table, name: str, errors: Errors, judged: bool) -> None:
     """Its figures, beside their limits if it is to keep them."""
-    table.say(f"{name}: sources with {ENOUGH} clicked pages", len(errors.profit))
+    table.least(f"{name}: sources with {ENOUGH} clicked pages", len(errors.profit), 1)
+    if not len(errors.profit):
+        return
     for what, limit, off in (("P", PROFIT, errors.profit), ("μ", DECAY, errors.decay)):
         middle, signed = 100 * float(np.median(np.abs(off))), 100 * float(off.mean())
         if judged:
