@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -22,14 +22,21 @@ NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as c
 class KnownPage:
     """A page some source has shown."""
 
-    __slots__ = ("fetched", "found_at", "place", "published", "sources")
+    __slots__ = ("fetched", "found_at", "place", "published", "since", "sources")
 
     def __init__(self, published: Seconds, found_at: Seconds, sources: tuple[SourceId, ...], place: int) -> None:
         self.published = published
         self.found_at = found_at
         self.fetched = False
         self.sources = sources
+        self.since: tuple[Seconds, ...] = ()  # when the last of these showed it, after its fetch
         self.place = place  # stands still once the page is fetched
+
+    def shown_by(self, source: SourceId, since: Seconds | None) -> None:
+        """One more source shows it, and is credited with its clicks `since` then (None: with all that are seen)."""
+        self.sources = (*self.sources, source)
+        if since is not None:
+            self.since = (*self.since, since)
 
 
 class Knowledge:
@@ -109,23 +116,34 @@ class Knowledge:
         return place
 
     def credit(self, clicks: ClicksCounted) -> Credited:
-        """Clicks by source: each goes to every source that was seen to link the page."""
+        """Clicks by source: each goes to every source that had been seen to link the page by then.
+
+        Logs may come late: of a source that showed the page after its fetch, earlier clicks were not to be seen.
+        """
         pages, which = np.unique(clicks.page, return_inverse=True)
         known = [self.pages.get(page) for page in pages.tolist()]
         sources = [() if page is None else page.sources for page in known]
         published = np.array([0.0 if page is None else page.published for page in known])
         place = np.array([0 if page is None else page.place for page in known], np.int64)
         many = np.array([len(some) for some in sources], np.int64)
+        late = np.array([0 if page is None else len(page.since) for page in known], np.int64)
+        since = chain.from_iterable(
+            () if page is None else chain(repeat(-np.inf, len(page.sources) - len(page.since)), page.since)
+            for page in known
+        )
         first = np.cumsum(many) - many
         # A row for each click and source of its page: the row's click, and its place among that page's sources.
         times = many[which]
         click = np.repeat(np.arange(len(which)), times)
         within = np.arange(len(click)) - np.repeat(np.cumsum(times) - times, times)
+        was_shown = np.fromiter(since, float)[first[which[click]] + within] <= clicks.clicked_at[click]
+        click, within = click[was_shown], within[was_shown]
         page_of = which[click]
+        early = (many - late)[page_of]
         return Credited(
             source=np.array(list(chain.from_iterable(sources)), np.int64)[first[page_of] + within],
             place=place[page_of],
-            share=1 / many[page_of],
+            share=np.where(within < early, 1 / early, 0.0),
             age=np.maximum(clicks.clicked_at[click] - published[page_of], 0.0),
             number=clicks.number[click],
             first=within == 0,

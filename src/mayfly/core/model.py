@@ -53,7 +53,7 @@ class Credited(NamedTuple):
 
     source: IntArray
     place: IntArray  # where the page stood when it was fetched
-    share: FloatArray  # one by the number of sources
+    share: FloatArray  # one by the number of sources that showed it before its fetch; none of those that did later
     age: FloatArray  # of the page when it was clicked
     number: FloatArray
     first: BoolArray  # whether this source was the first to show the page

@@ -218,7 +218,7 @@ class Scheduler:
 
     def _shown_again(self, number: PageId, page: KnownPage, source: SourceId, at: Seconds) -> None:
         """A page other sources showed before is linked here too."""
-        page.sources = (*page.sources, source)
+        page.shown_by(source, at if page.fetched and self._feedback == "fetched" else None)
         if page.fetched or self._feedback == "all":
             self._estimator.exposed(source, page.place, 0.0, at - page.published, at, first=False)
         if not page.fetched:

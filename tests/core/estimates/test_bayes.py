@@ -224,6 +224,23 @@ def test_clicks_are_learned_by_place_apart_from_the_source() -> None:
     assert np.isclose((worth[top] + worth[bottom]) / 2, 1.0, atol=0.05)  # one for the mean page found
 
 
+@pytest.mark.parametrize("fetched_at_place", [0, 3])
+def test_profit_is_that_of_the_mean_page_wherever_pages_stood_when_they_were_fetched(fetched_at_place: int) -> None:
+    """A page that is fetched late was shown by other sources since, and so stands elsewhere than where it was found."""
+    rng = np.random.default_rng(2)
+    estimator = Bayes(hope=0.0)
+    estimator.added(np.array([0]))
+    for push in range(1, 400):
+        now = push * HOUR
+        estimator.crawled(0, now - 1800, now - HOUR - 1800, Found(1, 1, 10, 1, [0]))
+        estimator.exposed(0, fetched_at_place, 1.0, 0.0, now - 1800, first=True)
+        estimator.beliefs(now)
+        clicks = rng.poisson(PROFIT * (1 - np.exp(-push * HOUR / DAY)))  # of all pages so far, each fading in a day
+        source, age = np.zeros(clicks, int), rng.exponential(DAY, clicks)
+        estimator.counted(now, credited(source, age, np.full(clicks, fetched_at_place)))
+    assert np.isclose(estimator.beliefs(400 * HOUR).page_profit[0], PROFIT, rtol=0.1)
+
+
 def test_places_may_be_left_out() -> None:
     estimator = Bayes(places=False)
     estimator.added(np.array([0]))

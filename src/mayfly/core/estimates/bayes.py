@@ -146,9 +146,13 @@ class Bayes:
 
     def _worth_of_places(self) -> FloatArray:
         """Clicks seen at each place by clicks expected there, with one for the mean page found."""
-        worth = (self._by_place.clicks + _CLASS_TRUST) / (self._by_place.exposure + _CLASS_TRUST)
-        found = float(self._found_at.sum())
-        return np.asarray(worth / (float(self._found_at @ worth) / found if found else 1.0))
+        seen, found = self._by_place, float(self._found_at.sum())
+        worth = (seen.clicks + _CLASS_TRUST) / (seen.exposure + _CLASS_TRUST)
+        # Pages fetched late were shown by more sources since; of the places they were found at nothing may be known.
+        # Were those held to be worth what was expected, they alone would set the scale: so they are like the mean page.
+        mean = (float(seen.clicks.sum()) + 1.0) / (float(seen.exposure.sum()) + 1.0)
+        usual = seen.lean(np.full(PLACES, mean), _CLASS_TRUST / mean)
+        return np.asarray(worth / (float(self._found_at @ usual) / found if found else 1.0))
 
     def _advance(self, seconds: Seconds, host: IntArray) -> None:
         forget = 2.0 ** (-seconds / self._profit_half_life)
