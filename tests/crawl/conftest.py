@@ -79,6 +79,11 @@ class House:
         ):
             yield Crawler(self.home, settings, store, fetches, readers, "mayfly", clock=clock)
 
+    @staticmethod
+    def baselined(crawler: Crawler) -> bool:
+        """Whether every source was read once."""
+        return len(crawler.parts.sources) > 0 and all(source.crawls for source in crawler.parts.sources)
+
     def find(self, *hosts: str, **other: Any) -> list[Any]:
         async def work() -> list[Any]:
             async with self.opened(**other) as crawler:
@@ -151,3 +156,10 @@ def found(house: House, paper: Paper) -> House:
     paper.show("/sport/")
     house.find("paper.test")
     return house
+
+
+@pytest.fixture
+def watched(found: House) -> House:
+    """The same, after a first look at each of them."""
+    found.crawl(until=House.baselined)
+    return found

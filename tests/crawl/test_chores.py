@@ -64,6 +64,8 @@ def test_hosts_added_while_it_runs_are_searched(house, paper):
         await until(lambda: len(crawler.parts.sources) == 2, 15.0)
 
     run(house, script, seconds=25.0)
+    kept = {source.url for source in house.ask(lambda store: store.sources())}
+    assert kept == {"http://paper.test/", "http://paper.test/news/"}
 
 
 def test_a_host_that_failed_is_looked_at_again_before_a_day_is_over(house, paper, monkeypatch):
@@ -97,8 +99,11 @@ def test_clicks_handed_in_beside_it_raise_what_a_source_is_worth(found, paper):
             return profit["/news/"] > 1.1 * profit["sport/"]  # in seconds nobody can show to be dull
 
         await until(higher)
+        raised.update(profit)
 
+    raised = {}
     run(found, script, bin=0.5, log_push=0.5, replan=0.5)
+    assert raised["/news/"] > 1.1 * raised["sport/"]
 
 
 @pytest.mark.parametrize("by", [-3600.0, 3600.0])

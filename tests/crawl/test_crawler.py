@@ -16,15 +16,11 @@ def fetched(many):
     return lambda crawler: crawler.parts.tally.pages + crawler.parts.tally.rejected >= many
 
 
-def baselined(crawler):
-    return len(crawler.parts.sources) and all(source.crawls for source in crawler.parts.sources)
-
-
 def test_what_was_there_before_is_old_and_what_comes_is_fetched_once(house, paper):
     paper.show("/", "/news/", "/a-story-that-was-there-before")
     paper.show("/news/", "/another-story-that-was-there-before")
     house.find("paper.test")
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     assert house.pages() == {}
     for path in ("/the-first-new-story-of-today", "/the-second-new-story-of-today"):
         paper.story(path)
@@ -44,7 +40,7 @@ def test_robots_txt_is_asked_first_and_obeyed(house, paper):
     house.find("paper.test")
     by_hand = NewSource("http://paper.test/secret/section", "category")
     house.ask(lambda store: store.add_sources(time.time(), [by_hand]))
-    house.crawl(until=baselined, seconds=2.0)
+    house.crawl(until=house.baselined, seconds=2.0)
     paper.show("/news/", "/secret/the-story-nobody-may-fetch-now", "/the-story-all-may-fetch-now")
     paper.story("/the-story-all-may-fetch-now")
     house.crawl(until=fetched(1))
@@ -109,7 +105,7 @@ def test_a_page_is_kept_as_what_it_turns_out_to_be(house, paper, what, outcome):
     paper.show("/", "/news/")
     paper.show("/news/")
     house.find("paper.test")
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     what(paper, "/the-story-in-question-of-today")
     paper.show("/news/", "/the-story-in-question-of-today")
     house.crawl(until=lambda crawler: fetched(1)(crawler) or crawler.parts.tally.failed)
@@ -120,7 +116,7 @@ def test_a_copy_of_a_page_is_a_duplicate(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
     house.find("paper.test")
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     same = "The very same words. " * 40
     paths = ("/one-story-under-two-addresses-a", "/one-story-under-two-addresses-b")
     paper.story(paths[0], text=same)
@@ -130,49 +126,37 @@ def test_a_copy_of_a_page_is_a_duplicate(house, paper):
     assert sorted(house.pages().values()) == ["duplicate", "fetched"]
 
 
-def test_a_page_that_fails_for_now_is_tried_again(house, paper, monkeypatch):
+def test_a_page_that_fails_for_now_is_tried_again(watched, paper, monkeypatch):
     monkeypatch.setattr("mayfly.crawl.visits._PAGE_RETRY", 0.2)
-    paper.show("/", "/news/")
-    paper.show("/news/")
-    house.find("paper.test")
-    house.crawl(until=baselined)
     path = "/the-story-that-takes-two-tries"
     answers = iter([Reply(b"later", 500), Reply(b"later", 500)])
     paper.story(path)
     story = paper.pages[path]
     paper.pages[path] = lambda request: next(answers, story)
     paper.show("/news/", path)
-    house.crawl(until=fetched(1))
-    assert house.pages() == {path: "fetched"}
-    assert house.visits("paper.test").count(path) == 3
+    watched.crawl(until=fetched(1))
+    assert watched.pages() == {path: "fetched"}
+    assert watched.visits("paper.test").count(path) == 3
 
 
-def test_a_restart_gives_a_page_no_more_tries(house, paper, monkeypatch):
+def test_a_restart_gives_a_page_no_more_tries(watched, paper, monkeypatch):
     monkeypatch.setattr("mayfly.crawl.visits._PAGE_RETRY", 0.05)
-    paper.show("/", "/news/")
-    paper.show("/news/")
-    house.find("paper.test")
-    house.crawl(until=baselined)
     path = "/the-story-that-never-comes"
     paper.pages[path] = Reply(b"later", 500)
     paper.show("/news/", path)
-    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
-    house.crawl(seconds=4.0, until=lambda crawler: crawler.learning is None and not crawler.parts.pages)
-    assert house.pages() == {path: "failed"}
-    assert house.visits("paper.test").count(path) == 3
+    watched.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
+    watched.crawl(seconds=4.0, until=lambda crawler: crawler.learning is None and not crawler.parts.pages)
+    assert watched.pages() == {path: "failed"}
+    assert watched.visits("paper.test").count(path) == 3
 
 
-def test_a_page_that_waited_longer_than_history_is_kept_is_dropped(house, paper):
-    paper.show("/", "/news/")
-    paper.show("/news/")
-    house.find("paper.test")
-    house.crawl(until=baselined)
+def test_a_page_that_waited_longer_than_history_is_kept_is_dropped(watched, paper):
     path = "/the-story-that-waits"
     paper.pages[path] = Reply(b"later", 500)
     paper.show("/news/", path)
-    house.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
-    house.crawl(seconds=2.0, keep_history=0.001)
-    assert house.ask(lambda store: store.waiting()) == []
+    watched.crawl(until=lambda crawler: crawler.parts.tally.failed >= 1)
+    watched.crawl(seconds=2.0, keep_history=0.001)
+    assert watched.ask(lambda store: store.waiting()) == []
 
 
 def test_a_busy_site_is_left_alone(house, paper):
@@ -192,7 +176,7 @@ def test_estimates_and_waiting_pages_survive_a_restart(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
     house.find("paper.test")
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     for many in range(1, 4):
         stories = [f"/the-story-number-{number}-of-today" for number in range(many * 3)]
         for path in stories:
@@ -214,7 +198,7 @@ def test_ctrl_c_finishes_what_is_in_the_air(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
     house.find("paper.test")
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     stories = [f"/the-story-number-{number}-of-today" for number in range(20)]
     for path in stories:
         paper.story(path)
@@ -231,7 +215,7 @@ def test_it_can_be_stopped_while_it_learns_again(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
     house.find("paper.test")
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     before = len(house.visits("paper.test"))
     crawler = house.crawl(until=lambda crawler: True)
     assert crawler.parts.tally.crawls == 0 or crawler.learning is None
@@ -243,7 +227,7 @@ def test_a_source_whose_reader_died_still_shows_what_it_showed(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/", "/a-story-that-was-there-before")
     house.find("paper.test")
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     shown = {source.url: source.shown for source in house.ask(lambda store: store.sources())}
     for path in ("/", "/news/"):
         paper.pages[path] = Reply(b"<p>a <b>b</b>" * 300_000)

@@ -3,8 +3,6 @@
 import asyncio
 import time
 
-import pytest
-
 from mayfly.fetch.document import Document, Links
 from mayfly.store.hints import HintRow
 from mayfly.store.past import PastHint
@@ -18,16 +16,6 @@ def hint(house, *rows):
 
 def taken(crawler):
     return crawler.parts.tally.pages + crawler.parts.tally.rejected
-
-
-def baselined(crawler):
-    return len(crawler.parts.sources) and all(source.crawls for source in crawler.parts.sources)
-
-
-@pytest.fixture
-def watched(found):
-    found.crawl(until=baselined)
-    return found
 
 
 def test_a_page_that_a_hint_names_is_fetched_though_no_source_shows_it(watched, paper):
@@ -80,7 +68,7 @@ def test_a_source_that_is_said_to_have_changed_is_crawled_before_others(house, p
         paper.show(path)
     house.find("paper.test")
     slow = {"budget": 4.0, "host_delay": 0.05}
-    house.crawl(until=baselined)
+    house.crawl(until=house.baselined)
     before = len(house.visits("paper.test"))
     paper.story("/section-17/the-new-one")
     paper.show("/section-17/", "/section-17/the-new-one")
