@@ -59,6 +59,27 @@ def reserve_ratio(z: FloatArray) -> FloatArray:
     return _by_blocks(_reserve_ratio, np.asarray(z, dtype=float))
 
 
+def above(price: float, profit: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of pages with values around the mean `profit`, log-normal: the share worth more than `price`, by number and value.
+
+    >>> share, value = above(1.0, np.array([0.5, 0.5]), np.array([0.0, 1.5]))
+    >>> share.round(3).tolist(), value.round(3).tolist()
+    ([1.0, 0.113], [1.0, 0.614])
+    """
+    some = np.maximum(spread, 1e-9)
+    middle = np.log(np.maximum(profit, 1e-300) / price) / some
+    share, value = _normal(middle - some / 2), _normal(middle + some / 2)
+    # Where pages are all alike, that they are too cheap is for the cap to say; and a share of none has no mean.
+    alike = (spread <= 0.0) | (share < 1e-6)
+    return np.where(alike, 1.0, share), np.where(alike, 1.0, value)
+
+
+def _normal(x: FloatArray) -> FloatArray:
+    """The normal distribution to three digits; scipy's takes a tenth of a second to import."""
+    x = np.clip(x, -8.0, 8.0)
+    return np.asarray(1 / (1 + np.exp(-x * (1.5976 + 0.07056 * x * x))))
+
+
 def _g_inverse(y: FloatArray) -> FloatArray:
     s = np.sqrt(2 * np.clip(y, 0.0, 1e-3))
     series = s * (1 + s * (1 / 3 + s * (11 / 72 + s * (43 / 540 + s * (769 / 17280 + s * 221 / 8505)))))

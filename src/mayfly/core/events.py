@@ -16,6 +16,7 @@ class SourcesAdded(NamedTuple):
     at: Seconds
     hosts: Sequence[str]  # rhythm and decay are learned by host
     sites: Sequence[str]  # the politeness keys
+    kinds: Sequence[str] = ()  # front, category, feed, …; none: not said
 
 
 class NewPage(NamedTuple):
@@ -25,6 +26,8 @@ class NewPage(NamedTuple):
     site: str | None = None  # where it will be fetched; None: the site of the source
     published: Seconds | None = None  # None: not said; the middle of the gap since the last crawl is taken
     rank: float | None = None  # place of the link on the source, 1 = top; None: not said
+    url: str = ""
+    title: str = ""  # the text of its link
 
 
 class SourceCrawled(NamedTuple):
@@ -38,6 +41,7 @@ class SourceCrawled(NamedTuple):
     gone: int = 0  # links of the last crawl that are not
     dated: int = 0  # of a first crawl: entries that appeared since `dated_since`, by the dates they carry
     dated_since: Seconds | None = None
+    known_ranks: Sequence[float | None] = ()  # of the links to `known_pages`; none: not said
 
 
 class SourcesRetired(NamedTuple):

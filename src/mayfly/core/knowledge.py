@@ -22,7 +22,7 @@ NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as c
 class KnownPage:
     """A page some source has shown."""
 
-    __slots__ = ("fetched", "found_at", "place", "published", "since", "sources")
+    __slots__ = ("card", "fetched", "found_at", "merit", "place", "published", "since", "sources")
 
     def __init__(self, published: Seconds, found_at: Seconds, sources: tuple[SourceId, ...], place: int) -> None:
         self.published = published
@@ -31,6 +31,8 @@ class KnownPage:
         self.sources = sources
         self.since: tuple[Seconds, ...] = ()  # when the last of these showed it, after its fetch
         self.place = place  # stands still once the page is fetched
+        self.card = 0  # its row in `merits.py`; 0: none
+        self.merit = 1.0  # what it is held to be worth against the mean page at its place
 
     def shown_by(self, source: SourceId, since: Seconds | None) -> None:
         """One more source shows it, and is credited with its clicks `since` then (None: with all that are seen)."""

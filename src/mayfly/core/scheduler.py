@@ -16,10 +16,11 @@ import numpy as np
 from mayfly.core import events
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
-from mayfly.core.knowledge import Knowledge, KnownPage
+from mayfly.core.knowledge import Knowledge
+from mayfly.core.merits import Merits
 from mayfly.core.model import DAY, Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
 from mayfly.core.outlook import Outlook, Ranked, outlook, ranked
-from mayfly.core.place import next_place
+from mayfly.core.pages import Pages
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.politeness import Gate
@@ -45,17 +46,21 @@ class Scheduler:
         feedback: Feedback = "fetched",
         seed: int = 0,
         shortest_round: Seconds = 0.0,
+        merits: Merits | None = None,
     ) -> None:
-        """`shortest_round`: keys of sources are not computed more often than this, however many fetches there are."""
+        """`shortest_round`: keys of sources are not computed more often than this, however many fetches there are.
+        `merits`: without them a page is worth what its sources and its place say.
+        """
+        self._merits = merits
         self._policy = policy
         self._estimator = estimator
         self._budget = budget
         self._gate = gate or Gate(0.0)
         self._replan_every = replan
         self._probe = policy.probe if probe is None else probe
-        self._feedback = feedback
         self._known = Knowledge(np.random.default_rng(seed))
         self._frontier = Frontier(policy.page_order)
+        self._pages = Pages(self._known, self._frontier, estimator, merits, feedback, self._offer_page)
         self._rota = Rota()
         self._wants = Wants(policy, self._known)
         self.believes = self._wants.hints.believes  # whether a page of a source is fetched because a hint names it
@@ -140,7 +145,10 @@ class Scheduler:
 
     def _sources_added(self, event: events.SourcesAdded) -> None:
         sites = [_NO_SITE] * len(event.sites) if self._gate.stands_open else event.sites
-        self._estimator.added(self._known.add_sources(event.hosts, sites, event.at))
+        hosts = self._known.add_sources(event.hosts, sites, event.at)
+        self._estimator.added(hosts)
+        if self._merits is not None:
+            self._merits.added(hosts, event.kinds)
         self._grow_sites()
         self._replan_at = -np.inf  # they have no keys yet
 
@@ -184,7 +192,7 @@ class Scheduler:
         self._round_from += by
 
     def _source_crawled(self, event: events.SourceCrawled) -> None:
-        at, source, new_pages, known_pages, stayed, gone, dated, dated_since = event
+        at, source, new_pages, known_pages, stayed, gone, dated, dated_since, ranks = event
         known = self._known
         since = known.last_crawl(source)
         places: list[int] = []
@@ -192,12 +200,12 @@ class Scheduler:
             if new.page not in known.pages:
                 places.append(self._found(new, source, at, since))
         links = len(new_pages)
-        for number in known_pages:
+        for order, number in enumerate(known_pages):
             seen = known.pages.get(number)
             # A link that was here before, left and came back is no new link.
             if seen is not None and source not in seen.sources:
                 links += 1
-                self._shown_again(number, seen, source, at)
+                self._pages.shown_again(number, seen, source, at, ranks[order] if ranks else None)
         if since is None and dated_since is not None:
             self._estimator.crawled(source, at, dated_since, Found(dated, dated, 0, 0, places, whole=True))
         else:
@@ -208,43 +216,18 @@ class Scheduler:
 
     def _found(self, new: events.NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> int:
         """A page nobody has shown before; its place."""
-        page = self._known.add_page(new, source, at, since)
-        site = self._site_of(new.site, source)
-        if self._frontier.add(new.page, site, page.published, at, page.sources, page.place):
-            self._offer_page(site)
-        if self._feedback == "all":
-            self._estimator.exposed(source, page.place, 1.0, at - page.published, at, first=True)
-        return page.place
-
-    def _shown_again(self, number: PageId, page: KnownPage, source: SourceId, at: Seconds) -> None:
-        """A page other sources showed before is linked here too."""
-        page.shown_by(source, at if page.fetched and self._feedback == "fetched" else None)
-        if page.fetched or self._feedback == "all":
-            self._estimator.exposed(source, page.place, 0.0, at - page.published, at, first=False)
-        if not page.fetched:
-            page.place = next_place(page.place)
-            if number in self._frontier and self._frontier.show(number, source, page.place):
-                self._offer_page(self._frontier.site_of(number))
+        return self._pages.found(new, source, self._site_of(new.site, source), at, since)
 
     def _page_fetched(self, event: events.PageFetched) -> None:
         at, number = event
-        page = self._known.pages.get(number)
         self._wants.hints.proved(number, right=True)
-        if page is not None:  # else: forgotten while it was under way
-            page.fetched = True
-        if page is not None and self._feedback == "fetched":
-            age = max(at - page.published, 0.0)
-            share = 1 / len(page.sources)
-            for order, source in enumerate(page.sources):
-                self._estimator.exposed(source, page.place, share, age, at, first=order == 0)
+        self._pages.fetched(number, at)
         self._landed(Fetch("page", number), at)
 
     def _page_rejected(self, event: events.PageRejected) -> None:
         at, number = event
-        page = self._known.pages.pop(number, None)
         self._wants.hints.proved(number, right=False)
-        if page is not None:
-            self._estimator.rejected(page.sources[0])
+        self._pages.rejected(number)
         self._landed(Fetch("page", number), at)
 
     def _fetch_failed(self, event: events.FetchFailed) -> None:
@@ -257,12 +240,13 @@ class Scheduler:
             retry_at = at if retry_at is None else retry_at
         if retry_at is None:
             self._wants.hints.proved(fetch.id, right=False)
+            self._pages.given_up(fetch.id)
         else:
             heapq.heappush(self._retries, (retry_at, fetch, site))
         self._landed(fetch, at)
 
     def _clicks_counted(self, event: events.ClicksCounted) -> None:
-        self._estimator.counted(event.at, self._known.credit(event))
+        self._pages.clicked(event, self.beliefs)
 
     def _landed(self, fetch: Fetch, at: Seconds) -> None:
         """A fetch is over, well or not: its site rests from now."""
@@ -341,10 +325,8 @@ class Scheduler:
             if kind == "source":
                 self._known.source.busy[number] = False
                 self._round_ends = self._fetches  # it has no key in this round
-            elif (page := self._known.pages.get(number)) is not None and self._frontier.add(
-                number, site, page.published, page.found_at, page.sources, page.place
-            ):
-                self._offer_page(site)
+            elif (page := self._known.pages.get(number)) is not None:
+                self._pages.wait(number, page, site)
 
     def _offer(self, site: int) -> None:
         self._offer_page(site)
@@ -373,9 +355,16 @@ class Scheduler:
         self._grow_sites()
         row = self._known.source
         self._rota.arrange(row.site, self._sites)
-        self.beliefs = beliefs = self._estimator.beliefs(now)
+        beliefs = self._estimator.beliefs(now)
+        if self._merits is not None:
+            beliefs = self._merits.refine(beliefs)
+        self.beliefs = beliefs
         self._wants.plan(beliefs, self._budget, now)
-        self.dropped.update(self._frontier.revalue(beliefs, now, *self._policy.limits(now)))
+        merits = None if self._merits is None else self._merits.of
+        dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits)
+        for page in dropped:
+            self._pages.given_up(page)
+        self.dropped.update(dropped)
         for page in self._known.forget(now):
             if page in self._frontier:
                 self._frontier.take(page)

@@ -64,7 +64,7 @@ class Bayes:
         self._decay_of: FloatArray = np.zeros(0)  # by host
         self._profit: FloatArray = np.zeros(0)  # as last believed
         self._counted_until: Seconds | None = None
-        self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool]] = []
+        self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool, float]] = []
 
     def added(self, host: IntArray) -> None:
         self._links.grow(host)
@@ -83,9 +83,11 @@ class Bayes:
     def rejected(self, source: SourceId) -> None:
         self._links.reject(source)
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
+    def exposed(
+        self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool, merit: float = 1.0
+    ) -> None:
         if self._feedback != "none":
-            self._pending.append((source, place, share, age, at, first))
+            self._pending.append((source, place, share, age, at, first, merit))
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
         host = self._links.host
@@ -112,6 +114,7 @@ class Bayes:
             profit_decay=self._decay_of[host],
             link_loss=links.losses(),
             rhythm=links.rhythm(now),
+            value_spread=np.zeros(len(host)),
             place_worth=self._place_worth,
         )
 
@@ -166,16 +169,16 @@ class Bayes:
     def _expose_pending(self, until: Seconds, host: IntArray) -> None:
         if not self._pending:
             return
-        source, place, share, age, at, first = (np.array(column) for column in zip(*self._pending, strict=True))
+        source, place, share, age, at, first, merit = (np.array(column) for column in zip(*self._pending, strict=True))
         self._pending.clear()
         seen_from = np.zeros_like(age) if self._feedback == "all" else age
         age = age + np.maximum(until - at, 0.0)
         decay = self._decay_of[host[source]]
         left = np.exp(-decay * age)
         seen = np.exp(-decay * seen_from) - left
-        worth = self._place_worth[place]
+        worth = self._place_worth[place] * merit
         self._by_source.expose(source, worth * seen, worth * left)
         self._by_finder.expose(source[first], (worth * seen)[first], (worth * left)[first])
-        expected = share * (self._profit[source] if len(self._profit) == len(host) else _FIRST_PROFIT)
+        expected = share * merit * (self._profit[source] if len(self._profit) == len(host) else _FIRST_PROFIT)
         self._by_place.expose(place, expected * seen, expected * left)
         self._decay.expose(host[source], seen_from, age)
