@@ -60,7 +60,7 @@ def reserve_ratio(z: FloatArray) -> FloatArray:
 
 
 def above(price: float, profit: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of pages with values around the mean `profit`, log-normal: the share worth more than `price`, by number and value.
+    """Of pages with log-normal values around the mean `profit`: the share worth more than `price`, by number and value.
 
     >>> share, value = above(1.0, np.array([0.5, 0.5]), np.array([0.0, 1.5]))
     >>> share.round(3).tolist(), value.round(3).tolist()

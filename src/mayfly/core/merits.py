@@ -29,6 +29,8 @@ _SOONEST: Seconds = HOUR
 _FIRST_LIFE: Seconds = DAY
 _SOURCE_TRUST = 10.0  # pages' worth of belief that a source shows pages like all others
 _ROOM = 1024
+_BLANK = [0] * WIDTH
+_FORGET_EVERY: Seconds = DAY / 2
 _HALF_LIFE: Seconds = 20 * DAY
 _FOUND_HALF_LIFE: Seconds = 5 * DAY
 
@@ -48,7 +50,7 @@ class Merits:
         self._free: list[int] = []
         self._source = Columns(host=0, front=False, pages=0.0, merits=0.0, logs=0.0, squares=0.0)
         self._mean = np.zeros(2)  # pages found, and their merits before they are scaled
-        self._learned_until: Seconds | None = None
+        self._forgot_at: Seconds | None = None
         self._decay: FloatArray = np.zeros(0)  # as last believed, by source
 
     def added(self, host: IntArray, kinds: Sequence[str]) -> None:
@@ -59,27 +61,31 @@ class Merits:
         self._source.front[first:] = [kind == "front" for kind in kinds] or False
         self._decay = np.append(self._decay, np.full(len(host), 1 / _FIRST_LIFE))
 
-    def found(self, new: NewPage, page: KnownPage, source: SourceId, at: Seconds) -> None:
-        """Give a new page its card and its merit."""
-        card = page.card = self._free.pop() if self._free else self._new_card()
-        row, of = self._card, self._source
+    def found(self, new: Sequence[NewPage], pages: Sequence[KnownPage], source: SourceId, at: Seconds) -> None:
+        """Give the new pages of a crawl their cards and their merits."""
+        row, of, features = self._card, self._source, self.features
         front, host = bool(of.front[source]), int(of.host[source])
-        row.page[card], row.sources[card], row.fronts[card], row.host[card] = new.page, 1, front, host
-        row.rank[card] = math.inf if new.rank is None else new.rank
-        row.due[card] = np.inf
-        row.clicks[card] = row.stage[card] = 0
-        names, words = self.features.standing(new.url, new.title, source, at)
-        slots = self.features.slots(self.features.moving(1, front, new.rank, host) + names, words)[:WIDTH]
-        self._slots[card, : len(slots)] = slots
-        self._slots[card, len(slots) :] = 0
-        raw = float(self.value.merits(self._slots[card]))
-        self._mean += 1.0, raw
-        page.merit = merit = raw / self._scale()
-        log = math.log(merit)
-        of.pages[source] += 1.0
-        of.merits[source] += merit
-        of.logs[source] += log
-        of.squares[source] += log * log
+        cards = [self._free.pop() if self._free else self._new_card() for _ in new]
+        rows = []
+        for one in new:
+            names, words = features.standing(one.url, one.title, source, at)
+            slots = features.slots(features.moving(1, front, one.rank, host) + names, words)
+            rows.append((slots + _BLANK)[:WIDTH])
+        row.page[cards] = [one.page for one in new]
+        row.rank[cards] = [math.inf if one.rank is None else one.rank for one in new]
+        row.sources[cards], row.fronts[cards], row.host[cards] = 1, front, host
+        row.due[cards], row.clicks[cards], row.stage[cards] = np.inf, 0.0, 0
+        self._slots[cards] = rows
+        raw = self.value.merits(np.array(rows))
+        self._mean += len(new), raw.sum()
+        merits = raw / self._scale()
+        logs = np.log(merits)
+        of.pages[source] += len(new)
+        of.merits[source] += merits.sum()
+        of.logs[source] += logs.sum()
+        of.squares[source] += logs @ logs
+        for page, card, merit in zip(pages, cards, merits.tolist(), strict=True):
+            page.card, page.merit = card, merit
 
     def shown(self, page: KnownPage, source: SourceId, rank: float | None) -> None:
         """Another source shows a page that waits."""
@@ -144,13 +150,14 @@ class Merits:
     def _learn(self, due: IntArray, at: Seconds, pages: Callable[[PageId], KnownPage | None], beliefs: Beliefs) -> None:
         row = self._card
         known = [pages(number) for number in row.page[due].tolist()]
-        profit, decay = beliefs.page_profit, beliefs.profit_decay
+        profit, decay = beliefs.page_profit.tolist(), beliefs.profit_decay.tolist()
         expected, fade = np.zeros(len(due)), np.ones(len(due))
+        place_worth = beliefs.place_worth.tolist()
         for line, page in enumerate(known):
-            if page is not None and page.sources[-1] < len(profit):
-                sources = list(page.sources)
-                fade[line] = decay[sources].mean()
-                expected[line] = profit[sources].mean() * beliefs.place_worth[page.place]
+            if page is not None and max(page.sources) < len(profit):
+                count = len(page.sources)
+                fade[line] = sum(decay[source] for source in page.sources) / count
+                expected[line] = sum(profit[source] for source in page.sources) / count * place_worth[page.place]
         age, older = row.age[due], row.age[due] + (at - row.at[due])
         expected *= np.exp(-fade * age) - np.exp(-fade * older)
         good = expected > 0
@@ -169,8 +176,12 @@ class Merits:
 
     def _pass(self, at: Seconds) -> None:
         """Let time pass: what was learned long ago counts less."""
-        seconds = 0.0 if self._learned_until is None else max(at - self._learned_until, 0.0)
-        self._learned_until = at
+        if self._forgot_at is None:
+            self._forgot_at = at
+        seconds = at - self._forgot_at
+        if seconds < _FORGET_EVERY:  # the tables are large
+            return
+        self._forgot_at = at
         self.value.forget(2.0 ** (-seconds / self._half_life))
         keep = 2.0 ** (-seconds / _FOUND_HALF_LIFE)
         self._mean *= keep

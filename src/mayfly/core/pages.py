@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.events import ClicksCounted, NewPage
@@ -31,16 +31,19 @@ class Pages:
         self._feedback = feedback
         self._leads = leads
 
-    def found(self, new: NewPage, source: SourceId, site: int, at: Seconds, since: Seconds | None) -> int:
-        """A page nobody has shown before; its place."""
-        page = self._known.add_page(new, source, at, since)
-        if self._merits is not None:
-            self._merits.found(new, page, source, at)
-        self.wait(new.page, page, site)
-        if self._feedback == "all":
-            self._estimator.exposed(source, page.place, 1.0, at - page.published, at, True, page.merit)
-            self._seen(page, page.published)
-        return page.place
+    def found(
+        self, new: Sequence[NewPage], source: SourceId, sites: Sequence[int], at: Seconds, since: Seconds | None
+    ) -> list[int]:
+        """Pages nobody has shown before, and where they are to be fetched; their places."""
+        pages = [self._known.add_page(one, source, at, since) for one in new]
+        if self._merits is not None and pages:
+            self._merits.found(new, pages, source, at)
+        for one, page, site in zip(new, pages, sites, strict=True):
+            self.wait(one.page, page, site)
+            if self._feedback == "all":
+                self._estimator.exposed(source, page.place, 1.0, at - page.published, at, True, page.merit)
+                self._seen(page, page.published)
+        return [page.place for page in pages]
 
     def wait(self, number: PageId, page: KnownPage, site: int) -> None:
         """A page competes from now on."""

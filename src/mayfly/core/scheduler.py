@@ -10,6 +10,7 @@ often, as the probe share says, the source longest unseen goes before both, so t
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -168,7 +169,7 @@ class Scheduler:
         for new in pages:
             if new.page not in self._known.pages:
                 hints.name(new.page, source)
-                self._found(new, source, at, None)
+        self._found(pages, source, at, None)
 
     def _site_paced(self, event: events.SitePaced) -> None:
         if self._gate.stands_open:
@@ -195,10 +196,7 @@ class Scheduler:
         at, source, new_pages, known_pages, stayed, gone, dated, dated_since, ranks = event
         known = self._known
         since = known.last_crawl(source)
-        places: list[int] = []
-        for new in new_pages:
-            if new.page not in known.pages:
-                places.append(self._found(new, source, at, since))
+        places = self._found(new_pages, source, at, since)
         links = len(new_pages)
         for order, number in enumerate(known_pages):
             seen = known.pages.get(number)
@@ -214,9 +212,12 @@ class Scheduler:
         known.crawled(source, at)
         self._landed(Fetch("source", source), at)
 
-    def _found(self, new: events.NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> int:
-        """A page nobody has shown before; its place."""
-        return self._pages.found(new, source, self._site_of(new.site, source), at, since)
+    def _found(
+        self, pages: Sequence[events.NewPage], source: SourceId, at: Seconds, since: Seconds | None
+    ) -> list[int]:
+        """Those nobody has shown before wait from now on; their places."""
+        new = list({page.page: page for page in pages if page.page not in self._known.pages}.values())
+        return self._pages.found(new, source, [self._site_of(page.site, source) for page in new], at, since)
 
     def _page_fetched(self, event: events.PageFetched) -> None:
         at, number = event

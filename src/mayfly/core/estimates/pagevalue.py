@@ -9,22 +9,27 @@ together and none too far.
 
 The index needs means, not ranks, so what is foreseen is held against what comes, before it is learned from. How much of
 the sum of weights is believed (`temper`) is what would have foretold best so far: none, if the mean of the sources did.
-And a table by the believed sum corrects what pages like these brought more or less than foreseen; it never changes their
-order.
+And a table by the believed sum corrects what such pages brought more or less than foreseen, never their order.
 """
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mayfly.core.features import TABLE, WORDS
-from mayfly.core.model import FloatArray, IntArray
+from mayfly.core.model import FloatArray
+
+Slots: TypeAlias = NDArray[np.integer[Any]]  # a row a page, as `features.py` has them
 
 _STEPS = 3
 _FARTHEST = 4.0  # sums of weights beyond are cut: nobody is that sure
 _TEMPERS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 _BINS = np.linspace(-4.0, 4.0, 17)  # of the believed sum
 _BIN_TRUST = 100.0  # clicks' worth of belief that a bin is foreseen well
+_CERTAIN = 1e30
 VERSION = 1
 
 
@@ -36,7 +41,7 @@ class PageValue:
         self.weight: FloatArray = np.zeros(TABLE)
         self._sure: FloatArray = np.full(TABLE, trust)
         self._sure[WORDS:] = word_trust
-        self._sure[0] = np.inf  # no feature
+        self._sure[0] = _CERTAIN  # no feature, no weight
         self._first_sure = self._sure.copy()
         self.temper = 1.0
         self._foretold = np.zeros((2, len(_TEMPERS)))  # Σ n·ln m and Σ m at each temper
@@ -44,15 +49,15 @@ class PageValue:
         self._bins = np.zeros((2, len(_BINS)))  # clicks that came and that were foreseen
         self._corrected: FloatArray = _BINS.copy()  # ln of what a believed sum means
 
-    def sums(self, features: IntArray) -> FloatArray:
+    def sums(self, features: Slots) -> FloatArray:
         """Σ weights of each row of features."""
         return np.clip(self.weight[features].sum(axis=-1), -_FARTHEST, _FARTHEST)
 
-    def merits(self, features: IntArray) -> FloatArray:
+    def merits(self, features: Slots) -> FloatArray:
         """What each row is worth, as a multiple of what its sources let expect."""
         return np.asarray(np.exp(np.interp(self.temper * self.sums(features), _BINS, self._corrected)))
 
-    def learn(self, features: IntArray, expected: FloatArray, clicks: FloatArray) -> None:
+    def learn(self, features: Slots, expected: FloatArray, clicks: FloatArray) -> None:
         """Rows of features, the clicks their sources let expect, and those that came."""
         self._judge(features, expected, clicks)
         slots, where = np.unique(features, return_inverse=True)
@@ -66,14 +71,13 @@ class PageValue:
             mean = expected * np.exp(np.clip(weight[where].sum(axis=1), -_FARTHEST, _FARTHEST))
             pull = crowd * (clicks - mean) / (crowd + mean)
             bend = crowd * mean * np.maximum((clicks + crowd) / (crowd + mean), 1.0) / (crowd + mean) * many
-            slope = np.bincount(flat, np.repeat(pull, features.shape[1]), len(slots)) - np.where(
-                slots, sure * (weight - before), 0.0
-            )
+            slope = np.bincount(flat, np.repeat(pull, features.shape[1]), len(slots)) - sure * (weight - before)
             curve = np.bincount(flat, np.repeat(bend, features.shape[1]), len(slots)) + sure
             weight += np.clip(slope / curve, -1.0, 1.0)
         mean = expected * np.exp(np.clip(weight[where].sum(axis=1), -_FARTHEST, _FARTHEST))
         told = crowd * mean / (crowd + mean)
         self.weight[slots] = weight
+        self.weight[0] = 0.0
         self._sure[slots] += np.bincount(flat, np.repeat(told, features.shape[1]), len(slots))
 
     def forget(self, share: float) -> None:
@@ -83,7 +87,7 @@ class PageValue:
         self._came *= share
         self._bins *= share
 
-    def _judge(self, features: IntArray, expected: FloatArray, clicks: FloatArray) -> None:
+    def _judge(self, features: Slots, expected: FloatArray, clicks: FloatArray) -> None:
         """Hold what was foreseen against what came."""
         sums = self.sums(features)
         foreseen = np.log(np.maximum(expected, 1e-12))[:, None] + sums[:, None] * _TEMPERS
