@@ -20,7 +20,7 @@ MAY_IMPORT = {
 }
 CORE_MAY_USE = {
     "__future__", "bisect", "collections", "dataclasses", "enum", "functools", "heapq", "itertools", "math", "re",
-    "typing",
+    "typing", "zlib",
     "numpy", "scipy",
 }  # fmt: skip
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -4,7 +4,7 @@ changes what is known. Times come with the event: nobody below the drivers asks 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from mayfly.core.model import BoolArray, Fetch, FloatArray, IntArray, PageId, Seconds, SourceId
@@ -110,6 +110,13 @@ class ClicksCounted(NamedTuple):
     timed: BoolArray | None = None  # False: of a day or so, of which only the middle is known; None: all are timed
 
 
+class TrendsTold(NamedTuple):
+    """What people ask for now: terms and how often. All that was told before is over."""
+
+    at: Seconds
+    terms: Mapping[str, float]
+
+
 class ClockStepped(NamedTuple):
     """The clock was set, or the machine slept: `by` so many seconds there is nothing to be learned from."""
 
@@ -128,5 +135,6 @@ Event: TypeAlias = (
     | PageRejected
     | FetchFailed
     | ClicksCounted
+    | TrendsTold
     | ClockStepped
 )

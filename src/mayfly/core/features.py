@@ -48,6 +48,10 @@ class Features:
             for word in _WORD.findall(term.lower()):
                 self.trends[word] = max(self.trends.get(word, 0.0), weight / most)
 
+    def slot(self, name: str) -> int:
+        """Where the weight of a feature stands."""
+        return self._slots.get(name) or self._slot(name)
+
     def slots(self, names: Sequence[str], words: Sequence[str] = ()) -> list[int]:
         """The slots of features and of words."""
         known = self._slots

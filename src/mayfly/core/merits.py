@@ -30,6 +30,7 @@ _FIRST_LIFE: Seconds = DAY
 _SOURCE_TRUST = 10.0  # pages' worth of belief that a source shows pages like all others
 _ROOM = 1024
 _BLANK = [0] * WIDTH
+_BATCH = 200  # pages learned together; after a pause very many may be due
 _FORGET_EVERY: Seconds = DAY / 2
 _HALF_LIFE: Seconds = 20 * DAY
 _FOUND_HALF_LIFE: Seconds = 5 * DAY
@@ -119,10 +120,9 @@ class Merits:
         """What these pages are worth now."""
         return np.asarray(self.value.merits(self._slots[cards]) / self._scale())
 
-    def counted(
-        self, clicks: ClicksCounted, pages: Callable[[PageId], KnownPage | None], beliefs: Beliefs | None
-    ) -> None:
+    def counted(self, clicks: ClicksCounted, pages: Callable[[PageId], KnownPage | None], beliefs: Beliefs) -> None:
         """Take in a push of the log, and learn from the pages whose time has come."""
+        self._decay[: len(beliefs.profit_decay)] = beliefs.profit_decay
         numbers, which = np.unique(clicks.page, return_inverse=True)
         known = [pages(number) for number in numbers.tolist()]
         cards = np.array([0 if page is None else page.card for page in known], np.int64)
@@ -130,14 +130,13 @@ class Merits:
         row.clicks[:] += np.bincount(cards[which], clicks.number, row.size)
         row.clicks[0] = 0.0
         due = np.flatnonzero(row.due <= clicks.at)
-        if beliefs is not None and len(due):
-            self._learn(due, clicks.at, pages, beliefs)
+        for first in range(0, len(due), _BATCH):
+            self._learn(due[first : first + _BATCH], clicks.at, pages, beliefs)
         self._pass(clicks.at)
 
     def refine(self, beliefs: Beliefs) -> Beliefs:
         """Beliefs with what is foreseen of the pages each source is first to show: their mean, and their spread."""
         of, some = self._source, _SOURCE_TRUST
-        self._decay[: len(beliefs.profit_decay)] = beliefs.profit_decay
         size = len(beliefs.found_profit)
         pages, merits, logs, squares = (column[:size] for column in (of.pages, of.merits, of.logs, of.squares))
         mean = (merits + some) / (pages + some)

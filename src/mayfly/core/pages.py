@@ -9,7 +9,7 @@ from mayfly.core.events import ClicksCounted, NewPage
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge, KnownPage
 from mayfly.core.merits import Merits
-from mayfly.core.model import Beliefs, PageId, Seconds, SourceId
+from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.core.place import next_place
 
 
@@ -93,11 +93,12 @@ class Pages:
         if page is not None and self._merits is not None and not page.fetched:
             self._merits.gone(page)
 
-    def clicked(self, clicks: ClicksCounted, beliefs: Beliefs | None) -> None:
+    def clicked(self, clicks: ClicksCounted) -> None:
         """A push of the log."""
         self._estimator.counted(clicks.at, self._known.credit(clicks))
         if self._merits is not None:
-            self._merits.counted(clicks, self._known.pages.get, beliefs)
+            # Not the beliefs of the last plan: while the past is told again nobody plans, and it must teach the same.
+            self._merits.counted(clicks, self._known.pages.get, self._estimator.beliefs(clicks.at))
 
     def _seen(self, page: KnownPage, since: Seconds) -> None:
         """From then on its clicks are told."""

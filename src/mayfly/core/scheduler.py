@@ -52,7 +52,7 @@ class Scheduler:
         """`shortest_round`: keys of sources are not computed more often than this, however many fetches there are.
         `merits`: without them a page is worth what its sources and its place say.
         """
-        self._merits = merits
+        self.merits = merits
         self._policy = policy
         self._estimator = estimator
         self._budget = budget
@@ -90,6 +90,7 @@ class Scheduler:
             events.PageFetched: self._page_fetched,
             events.FetchFailed: self._fetch_failed,
             events.ClicksCounted: self._clicks_counted,
+            events.TrendsTold: self._trends_told,
         }
 
     @property
@@ -148,8 +149,8 @@ class Scheduler:
         sites = [_NO_SITE] * len(event.sites) if self._gate.stands_open else event.sites
         hosts = self._known.add_sources(event.hosts, sites, event.at)
         self._estimator.added(hosts)
-        if self._merits is not None:
-            self._merits.added(hosts, event.kinds)
+        if self.merits is not None:
+            self.merits.added(hosts, event.kinds)
         self._grow_sites()
         self._replan_at = -np.inf  # they have no keys yet
 
@@ -247,7 +248,11 @@ class Scheduler:
         self._landed(fetch, at)
 
     def _clicks_counted(self, event: events.ClicksCounted) -> None:
-        self._pages.clicked(event, self.beliefs)
+        self._pages.clicked(event)
+
+    def _trends_told(self, event: events.TrendsTold) -> None:
+        if self.merits is not None:
+            self.merits.features.follow(event.terms)
 
     def _landed(self, fetch: Fetch, at: Seconds) -> None:
         """A fetch is over, well or not: its site rests from now."""
@@ -357,11 +362,11 @@ class Scheduler:
         row = self._known.source
         self._rota.arrange(row.site, self._sites)
         beliefs = self._estimator.beliefs(now)
-        if self._merits is not None:
-            beliefs = self._merits.refine(beliefs)
+        if self.merits is not None:
+            beliefs = self.merits.refine(beliefs)
         self.beliefs = beliefs
         self._wants.plan(beliefs, self._budget, now)
-        merits = None if self._merits is None else self._merits.of
+        merits = None if self.merits is None else self.merits.of
         dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits)
         for page in dropped:
             self._pages.given_up(page)

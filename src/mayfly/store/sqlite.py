@@ -118,6 +118,12 @@ class SqliteStore:
             some = estimates[low : low + _ESTIMATES]
             await self._write(partial(sources.save_estimates, estimates=some))
 
+    async def keep_page_values(self, weights: bytes) -> None:
+        await self._write(lambda database: sources.keep_page_values(database, weights))
+
+    async def page_values(self) -> bytes | None:
+        return await self._read(sources.page_values)
+
     async def shows(self, sources: Sequence[SourceId]) -> dict[SourceId, frozenset[int]]:
         return await self._read(lambda database: seen.shows(database, sources))
 

@@ -195,6 +195,12 @@ class Store(Protocol):
     async def believed(self) -> Believed:
         """What a plan needs to know of the active sources."""
 
+    async def keep_page_values(self, weights: bytes) -> None:
+        """What was learned of the worth of pages, for whoever asks why one waits; in place of what was kept before."""
+
+    async def page_values(self) -> bytes | None:
+        """The same back; None: nothing was kept yet."""
+
     async def visits(self, source: SourceId, first: int) -> list[VisitOfSource]:
         """Crawls of a source and failures, the newest first."""
 

@@ -87,6 +87,28 @@ class PageValue:
         self._came *= share
         self._bins *= share
 
+    def dump(self) -> bytes:
+        """All of it, small: only the slots something was learned of."""
+        slots = np.flatnonzero(self.weight)
+        head = np.array([VERSION, len(slots), self.temper, self._came])
+        judged = [self._foretold.ravel(), self._bins.ravel(), self._corrected]
+        return np.concatenate([head, *judged, slots, self.weight[slots], self._sure[slots]]).astype("<f8").tobytes()
+
+    def load(self, kept: bytes) -> bool:
+        """Take what `dump` gave; False: it is of another version, or broken, and nothing is taken."""
+        numbers = np.frombuffer(kept[: len(kept) // 8 * 8], "<f8").astype(float)
+        sizes = [4, self._foretold.size, self._bins.size, self._corrected.size]
+        if len(numbers) < 4 or numbers[0] != VERSION or len(numbers) != sum(sizes) + 3 * numbers[1]:
+            return False
+        head, foretold, bins, corrected, rest = np.split(numbers, np.cumsum(sizes))
+        slots, weight, sure = rest.reshape(3, -1)
+        self.temper, self._came = float(head[2]), float(head[3])
+        self._foretold, self._bins = foretold.reshape(2, -1), bins.reshape(2, -1)
+        self._corrected = corrected
+        self.weight[slots.astype(np.int64)] = weight
+        self._sure[slots.astype(np.int64)] = sure
+        return True
+
     def _judge(self, features: Slots, expected: FloatArray, clicks: FloatArray) -> None:
         """Hold what was foreseen against what came."""
         sums = self.sums(features)
