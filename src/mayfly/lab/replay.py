@@ -21,7 +21,7 @@ import numpy as np
 
 from mayfly.core.estimates import ESTIMATORS, Estimator, Feedback
 from mayfly.core.estimates.blind import Blind
-from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceCrawled, SourcesAdded
+from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceCrawled, SourcesAdded, TrendsTold
 from mayfly.core.merits import Merits
 from mayfly.core.model import DAY, BoolArray, Fetch, FloatArray, IntArray, PageId, PerSecond, Seconds, SourceId
 from mayfly.core.policies import POLICIES, Policy
@@ -45,6 +45,7 @@ class Settings:
     bin: Seconds = 1200.0  # D
     host_delay: Seconds = 0.0
     page_values: bool = True  # False: a page is worth what its sources and its place say
+    trends: dict[str, float] = field(default_factory=dict)  # what people ask for: terms and weights
     probe: float | None = None  # None: the policy's own
     seed: int = 0
     value: str = "clicks"
@@ -95,6 +96,8 @@ def _replay(trace: Trace, settings: Settings, progress: Callable[[float], None] 
     scheduler = _scheduler(settings)
     world = _World(trace, settings)
     scheduler.observe(SourcesAdded(trace.start, trace.hosts, trace.hosts, trace.kinds))
+    if settings.trends:
+        scheduler.observe(TrendsTold(trace.start, settings.trends))
     actions: list[tuple[Seconds, Fetch]] = []
     prices: list[tuple[Seconds, float]] = []
     slots = _slots(trace, settings.budget)

@@ -70,7 +70,8 @@ class PageValue:
         for _ in range(_STEPS):
             mean = expected * np.exp(np.clip(weight[where].sum(axis=1), -_FARTHEST, _FARTHEST))
             pull = crowd * (clicks - mean) / (crowd + mean)
-            bend = crowd * mean * np.maximum((clicks + crowd) / (crowd + mean), 1.0) / (crowd + mean) * many
+            # The most the likelihood can bend on the way up: else one page with thousands of clicks is overshot.
+            bend = np.where(clicks > mean, (clicks + crowd) / 4, crowd * mean / (crowd + mean)) * many
             slope = np.bincount(flat, np.repeat(pull, features.shape[1]), len(slots)) - sure * (weight - before)
             curve = np.bincount(flat, np.repeat(bend, features.shape[1]), len(slots)) + sure
             weight += np.clip(slope / curve, -1.0, 1.0)
