@@ -5,9 +5,13 @@ import json
 import time
 from dataclasses import replace
 
+import numpy as np
+
+from mayfly.core.estimates.pagevalue import PageValue
+from mayfly.core.features import Features
 from mayfly.core.model import DAY
 from mayfly.store.hints import NamedHub, Subscription
-from mayfly.store.records import ClickRow, Crawled, Memory
+from mayfly.store.records import ClickRow, Crawled, Memory, Page
 from mayfly.store.sqlite import SqliteStore
 
 FRONT, FEED, SECTION = "https://paper.example/", "https://paper.example/feed.xml", "https://paper.example/news/"
@@ -95,6 +99,33 @@ def test_a_page_is_explained(command, lived) -> None:
         assert part in said, part
     assert "(feed)" in said or "(json-ld)" in said
     assert "clicks" not in said
+
+
+def test_what_a_page_was_foreseen_to_be_worth_is_said_with_its_strongest_features(command, lived) -> None:
+    async def page() -> Page:
+        async with SqliteStore(lived / "mayfly.db") as store:
+            return next(iter(await store.pages(0, 10)))
+
+    kept = asyncio.run(page())
+    assert not any("mean page of its sources" in said for said in told(command, kept.url)["says"])
+    features, value = Features(), PageValue()
+    names, _ = features.standing(kept.url, kept.anchor, kept.source, kept.found_at)
+    section = next(name for name in names if name.startswith("section"))
+    slots = np.array([[features.slot(section)]])
+    for _ in range(30):
+        value.learn(slots, np.array([5.0]), np.array([20.0]))
+        value.learn(np.array([[0]]), np.array([5.0]), np.array([2.0]))
+
+    async def keep() -> None:
+        async with SqliteStore(lived / "mayfly.db") as store:
+            await store.keep_page_values(b"of another version")
+            await store.keep_page_values(value.dump())
+
+    asyncio.run(keep())
+    facts = told(command, kept.url)
+    assert facts["foreseen"]["times"] > 1.5
+    assert list(facts["foreseen"]["features"]) == [section]
+    assert any("times the mean page of its sources: section" in said for said in facts["says"])
 
 
 def test_clicks_of_a_page_are_told(command, lived) -> None:

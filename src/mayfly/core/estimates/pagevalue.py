@@ -36,7 +36,7 @@ VERSION = 1
 class PageValue:
     """Weights by slot and how sure they are; what was foreseen and what came."""
 
-    def __init__(self, trust: float = 30.0, word_trust: float = 150.0, crowd: float = 10.0) -> None:
+    def __init__(self, trust: float = 100.0, word_trust: float = 500.0, crowd: float = 10.0) -> None:
         self._crowd = crowd
         self.weight: FloatArray = np.zeros(TABLE)
         self._sure: FloatArray = np.full(TABLE, trust)
