@@ -1,6 +1,6 @@
 """What each part of `index` and `bayes` brings: share of the bound without it, for docs/explanation/results.md.
 
-usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS]     (UNTIL_DAYS 0: the whole trace)
+usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS] [ARMS]     (UNTIL_DAYS 0: the whole trace; ARMS: the first so many)
 """
 
 import sys
@@ -16,6 +16,9 @@ from mayfly.lab.trace import read_trace
 MULTIPLES = (0.22, 0.44, 0.87)
 ARMS = [
     ("index, bayes", {}, {}, {}),
+    ("without page values", {}, {}, {"page_values": False}),
+    ("crawls valued by the mean page", {"selective": False}, {}, {}),
+    ("without words", {}, {}, {"value_options": {"word_trust": 1e9}}),
     ("without the cap P/r", {"cap": False}, {}, {}),
     ("without the rhythm of the week", {}, {"rhythm": False}, {}),
     ("without the worth of places", {}, {"places": False}, {}),
@@ -46,7 +49,7 @@ def main() -> None:
     seeds = range(int(sys.argv[3]) if len(sys.argv) > 3 else 3)
     print("| arm | " + " | ".join(f"{multiple}x" for multiple in MULTIPLES) + " |\n|---|" + "---|" * len(MULTIPLES))
     with ProcessPoolExecutor() as pool:
-        for label, *options in ARMS:
+        for label, *options in ARMS[: int(sys.argv[4]) if len(sys.argv) > 4 else None]:
             jobs = [(folder, days, multiple, seed, *options) for multiple in MULTIPLES for seed in seeds]
             shares = np.reshape(list(pool.map(run, jobs)), (len(MULTIPLES), len(seeds)))
             cells = [f"{row.mean():.3f} ± {row.std():.3f}" for row in shares]
