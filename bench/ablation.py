@@ -1,6 +1,6 @@
 """What each part of `index` and `bayes` brings: share of the bound without it, for docs/explanation/results.md.
 
-usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS] [ARMS]     (UNTIL_DAYS 0: the whole trace; ARMS: the first so many)
+usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS] [ARMS]     (UNTIL_DAYS 0: all; ARMS: the first so many)
 """
 
 import sys
