@@ -66,7 +66,7 @@ class Merits:
         """Give the new pages of a crawl their cards and their merits."""
         row, of, features = self._card, self._source, self.features
         front, host = bool(of.front[source]), int(of.host[source])
-        cards = [self._free.pop() if self._free else self._new_card() for _ in new]
+        cards = np.array([self._free.pop() if self._free else self._new_card() for _ in new])
         rows = []
         for one in new:
             names, words = features.standing(one.url, one.title, source, at)
@@ -76,8 +76,9 @@ class Merits:
         row.rank[cards] = [math.inf if one.rank is None else one.rank for one in new]
         row.sources[cards], row.fronts[cards], row.host[cards] = 1, front, host
         row.due[cards], row.clicks[cards], row.stage[cards] = np.inf, 0.0, 0
-        self._slots[cards] = rows
-        raw = self.value.merits(np.array(rows))
+        slots_of = np.array(rows, np.int32)
+        self._slots[cards] = slots_of
+        raw = self.value.merits(slots_of)
         self._mean += len(new), raw.sum()
         merits = raw / self._scale()
         logs = np.log(merits)
@@ -85,7 +86,7 @@ class Merits:
         of.merits[source] += merits.sum()
         of.logs[source] += logs.sum()
         of.squares[source] += logs @ logs
-        for page, card, merit in zip(pages, cards, merits.tolist(), strict=True):
+        for page, card, merit in zip(pages, cards.tolist(), merits.tolist(), strict=True):
             page.card, page.merit = card, merit
 
     def shown(self, page: KnownPage, source: SourceId, rank: float | None) -> None:
