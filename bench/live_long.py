@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from live_fresh import BIN, DELAY, LOG_PUSH, REPLAN, world
 from live_hard import crawl_words, sound
-from live_judge import Pages, Table, courtesy, read_journal
+from live_judge import Table, courtesy
 from live_web import Home, TestWeb, finish, resident_megabytes, wait_for
 
 from mayfly.testing.misbehaviour import MISBEHAVIOURS
+from mayfly.testing.witness import Pages, read_journal
 
 ADDRESS = "127.0.0.9"  # so that other loopback addresses are as forbidden as any
 EXPECTED = Path(__file__).parents[1] / "tests" / "fetch" / "test_misbehaviours.py"

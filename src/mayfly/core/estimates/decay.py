@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from mayfly.core.columns import Columns
-from mayfly.core.model import DAY, HOUR, FloatArray, IntArray, PerSecond, Seconds
+from mayfly.core.model import DAY, FloatArray, IntArray, PerSecond, Seconds
 
-CANDIDATES = np.exp(np.linspace(np.log(1 / (14 * DAY)), np.log(1 / HOUR), 18))
+# From interest that lasts two weeks to interest that is gone in seconds, as in worlds whose time runs fast.
+CANDIDATES = np.exp(np.linspace(np.log(1 / (14 * DAY)), np.log(1 / (10.0)), 36))
 FIRST_GUESS: PerSecond = 1 / DAY
 _CROWD = 20.0
 _SPREAD = 0.4  # standard deviation of ln μ between hosts (MATH §4.2)
