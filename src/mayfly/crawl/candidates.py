@@ -135,7 +135,7 @@ class _Traits(NamedTuple):
     key: str  # the same for spellings of one page
 
 
-@lru_cache(maxsize=15_000)
+@lru_cache(maxsize=8_192)
 def _traits(url: str) -> _Traits | None:
     """What is asked of every link at every crawl, and nearly always again; None: it can be no page."""
     return None if is_front(url) or is_dull(url) else _Traits(site_of(url), same_page(url))
