@@ -1,6 +1,14 @@
-"""`mayfly find`: what is wrong is said in a sentence."""
+"""`mayfly find`: what is wrong is said in a sentence; what is worth adding."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
 
 import pytest
+
+from mayfly.store.records import Fetched
+from mayfly.store.sqlite import SqliteStore
 
 LOCAL = ("--allow-private-addresses", "127.0.0.0/8", "--connect-to", "::127.0.0.1:1", "--host-delay", "0")
 
@@ -33,3 +41,38 @@ def test_a_host_without_an_answer_is_named_with_its_reason(command) -> None:
 def test_a_crawl_without_sources_says_so(command) -> None:
     done = command("crawl", "--for", "0.2s", *LOCAL)
     assert done.status == 0 and "There are no sources: mayfly find HOST… adds some." in done.err
+
+
+@pytest.fixture
+def linking(lived: Path) -> Path:
+    """A home whose last page links two articles of one host, and nothing shaped as one of another."""
+
+    async def land() -> None:
+        linked = {"button.example": [], "daily.example": ["https://daily.example/1", "https://daily.example/2"]}
+        async with SqliteStore(lived / "mayfly.db") as store:
+            await store.commit(Fetched(4, time.time(), "fetched", 200, 0.1, 2000, "", linked=linked))
+
+    asyncio.run(land())
+    return lived
+
+
+def test_hosts_worth_adding_are_ranked_by_what_is_new_there(command, linking) -> None:
+    done = command("find", "--suggest")
+    assert done.status == 0
+    head, *rows = [line.split() for line in done.out.splitlines() if line.strip()]
+    assert " ".join(head) == "host new articles a week pages that link it sources they came from"
+    assert rows == [["daily.example", "2.0", "1", "1"], ["button.example", "0.0", "1", "1"]]
+    rows = [json.loads(line) for line in command("find", "--suggest", "--json", "--first", 1).out.splitlines()]
+    assert [(row["host"], row["fresh"], row["pages"], row["sources"]) for row in rows] == [("daily.example", 2.0, 1, 1)]
+
+
+def test_a_suggestion_adds_nothing(command, linking) -> None:
+    before = command("sources", "--json").out
+    command("find", "--suggest")
+    assert command("sources", "--json").out == before
+    assert "daily.example" in command("find", "--suggest").out  # ours would not be suggested
+
+
+def test_a_home_whose_pages_link_nowhere_else_says_so(command, lived) -> None:
+    done = command("find", "--suggest")
+    assert done.status == 0 and done.out.startswith("None yet: hosts are counted as fetched pages link to them")
