@@ -76,3 +76,44 @@ def test_a_suggestion_adds_nothing(command, linking) -> None:
 def test_a_home_whose_pages_link_nowhere_else_says_so(command, lived) -> None:
     done = command("find", "--suggest")
     assert done.status == 0 and done.out.startswith("None yet: hosts are counted as fetched pages link to them")
+
+
+# What to look at, from files
+
+
+def found(command, *words) -> dict[str, dict[str, str]]:
+    done = command("find", *words, "--json")
+    assert done.status == 0, done.err
+    rows = map(json.loads, done.out.splitlines())
+    return {row["host"]: {source["url"]: source["kind"] for source in row["sources"]} for row in rows}
+
+
+def test_the_feeds_of_a_feed_reader_are_sources_and_their_hosts_are_looked_at(command, site, tmp_path) -> None:
+    site.show("/", "/news/")
+    opml = tmp_path / "feeds.opml"
+    opml.write_text(
+        '<?xml version="1.0"?><opml version="2.0"><head><title>mine</title></head><body><outline text="Papers">'
+        '<outline type="rss" text="Paper" xmlUrl="http://paper.test/odd/place.rss"/></outline>'
+        '<outline type="rss" text="Other" xmlUrl="http://other.test/its.atom"/></body></opml>'
+    )
+    assert found(command, "--opml", opml) == {
+        host: {f"http://{host}/": "front", f"http://{host}/news/": "category"} for host in ("paper.test", "other.test")
+    }
+    kinds = {row["url"]: row["kind"] for row in map(json.loads, command("sources", "--json").out.splitlines())}
+    assert kinds["http://paper.test/odd/place.rss"] == kinds["http://other.test/its.atom"] == "feed"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "user,page,at\n1,http://paper.test/a,5\n2,http://other.test/x,6\n3,http://paper.test/b,7\n",
+        '{"url": "http://other.test/x"}\nnot a row\n{"url": "http://paper.test/a"}\n{"url": "http://paper.test/b"}\n',
+    ],
+    ids=["csv", "jsonl"],
+)
+def test_the_hosts_of_a_visit_log_are_looked_at(command, site, tmp_path, log: str) -> None:
+    site.show("/", "/news/")
+    (tmp_path / "visits").write_text(log)
+    hosts = found(command, "--visits", tmp_path / "visits")
+    assert list(hosts) == ["paper.test", "other.test"]  # the one with more pages first
+    assert hosts["paper.test"] == {"http://paper.test/": "front", "http://paper.test/news/": "category"}
