@@ -36,7 +36,8 @@ LAG_EVERY = 0.01
 
 def trouble(folder: Path, asked: argparse.Namespace, table: Table) -> None:
     """Healthy hosts alone, and the same among a hundred that misbehave."""
-    seconds, hosts, budget = asked.seconds or 150.0, asked.hosts or 30, asked.budget or 100.0
+    # One host refuses twice before it is well, and is left alone for a minute or more each time.
+    seconds, hosts, budget = asked.seconds or 200.0, asked.hosts or 30, asked.budget or 100.0
     alone, _, _, _ = _among(folder / "alone", [], seconds, hosts, budget, asked.seed)
     names = {name: one.apart.replace("/robots.txt", "/") for name, one in MISBEHAVIOURS.items()}
     among, memory, home, visits = _among(folder / "among", list(names.values()), seconds, hosts, budget, asked.seed)
