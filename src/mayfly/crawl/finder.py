@@ -26,7 +26,8 @@ from mayfly.urls import canonical, host_of, same_page, site_of
 _FEED_PLACES = ("/feed", "/rss.xml", "/rss", "/atom.xml", "/feed.xml", "/index.xml")
 _SITEMAP_PLACES = ("/sitemap.xml", "/news-sitemap.xml", "/sitemap_news.xml")
 _MOST_SITEMAPS = 12  # of one host; those named for news first, then the last ones, which are mostly the newest
-_MOST_INDEXES = 4
+_MOST_INDEXES = 4  # that are read, or sitemaps named in robots.txt; those named for news first
+_MOST_ELSEWHERE = 3  # feeds on other sites: a paper's own may lie with a service, a list of others' is their affair
 
 
 @dataclass(slots=True)
@@ -133,7 +134,9 @@ class Finder:
         return known is None or known.rules.allows(url)
 
     async def _feeds(self, document: Document, url: str, found: Found) -> None:
-        feeds = [feed for feed in document.feeds if site_of(feed) == site_of(url)]
+        """Those the front page declares; one on another site is paced as that site is, and may list all of ours."""
+        own = [feed for feed in document.feeds if site_of(feed) == site_of(url)]
+        feeds = own + [feed for feed in document.feeds if feed not in own][:_MOST_ELSEWHERE]
         if not feeds:
             feeds = await self._first_of(_FEED_PLACES, url, "feed")
         for feed in feeds:
@@ -147,7 +150,7 @@ class Finder:
         if not named:
             named = await self._first_of(_SITEMAP_PLACES, url, "sitemap")
         leaves: dict[str, str] = {}
-        for address in named[:_MOST_INDEXES]:
+        for address in sorted(named, key=lambda address: not _for_news(address))[:_MOST_INDEXES]:
             visit = await self._visit(address, feed=True)
             if visit.document is None or visit.document.kind != "sitemap":
                 continue
@@ -184,9 +187,14 @@ def likely(sitemaps: Sequence[str], home: str) -> list[str]:
     []
     """
     sitemaps = [url for url in sitemaps if site_of(url) == home]
-    news = [url for url in sitemaps if "news" in url.lower()]
-    rest = [url for url in reversed(sitemaps) if "news" not in url.lower()]
+    news = [url for url in sitemaps if _for_news(url)]
+    rest = [url for url in reversed(sitemaps) if not _for_news(url)]
     return (news + rest)[:_MOST_SITEMAPS]
+
+
+def _for_news(sitemap: str) -> bool:
+    """Whether a sitemap is named for news; what follows the host alone, as that of a newspaper may be, too."""
+    return "news" in sitemap.split("/", 3)[-1].lower()
 
 
 def hosts_in(lines: Sequence[str]) -> list[str]:
