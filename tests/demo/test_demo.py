@@ -37,11 +37,11 @@ def gone(folder: Path, seconds: float = 10.0) -> bool:
 @pytest.mark.trial
 def test_it_shows_the_whole_loop_and_leaves_nothing_running(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*MAYFLY, "demo", "--seconds", "15", "--out", "shown"],
+        [*MAYFLY, "demo", "--seconds", "25", "--out", "shown"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("A web of 40 hosts lives on this machine")
@@ -58,7 +58,7 @@ def test_it_shows_the_whole_loop_and_leaves_nothing_running(tmp_path: Path) -> N
 
 @pytest.mark.trial
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends processes with their parent")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda one: one.name)
 def test_however_it_ends_nothing_runs_on(tmp_path: Path, how: signal.Signals) -> None:
     folder = tmp_path / "shown"
     with (tmp_path / "said").open("w+") as said:
