@@ -1,4 +1,4 @@
-"""The circle in one browser: a page is found, read and clicked, its source is worth more, and the dashboard shows it."""
+"""The circle in one browser: a page is found, read and clicked, its source is worth more, and /ops shows it."""
 
 import contextlib
 import os
