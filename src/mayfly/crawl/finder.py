@@ -19,6 +19,7 @@ from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.robots import Robots
+from mayfly.store.listings import Listing
 from mayfly.store.records import NewSource, SourceKind
 from mayfly.store.store import Store
 from mayfly.urls import canonical, host_of, same_page, site_of
@@ -172,7 +173,14 @@ class Finder:
 
     async def _keep(self, found: Found, now: Seconds) -> None:
         store, host = self._store, found.host
-        await store.add_sources(now, found.sources[: self._settings.most_sources])
+        if found.sources:
+            most = self._settings.most_sources
+            there = await store.list_sources(
+                Listing("url", state="active", host=host_of(found.sources[0].url), first=most)
+            )
+            known = {source.url for source in there.rows}
+            new = [source for source in found.sources if source.url not in known]
+            await store.add_sources(now, new[: max(most - there.total, 0)])
         if not found.failure:
             await store.note_candidates(now, host, found.candidates)
         await store.host_searched(host, now, found.failure)
