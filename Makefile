@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench fuzz docs clean
+.PHONY: setup demo test lint bench fuzz docs screenshots clean
 
 demo: setup
 	$(BIN)/mayfly demo
@@ -20,6 +20,10 @@ lint: setup
 
 docs: setup
 	$(BIN)/python docs/reference/generate.py
+
+# Needs Chromium (on Debian and Ubuntu: apt-get install chromium); three minutes.
+screenshots: setup
+	$(BIN)/python docs/images/take.py
 
 bench: setup
 	$(BIN)/python bench/plan.py

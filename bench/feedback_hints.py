@@ -18,10 +18,11 @@ import numpy as np
 from feedback_storm import Served
 from live_fresh import BIN, DELAY, Clicks, world
 from live_hard import crawl_words, sound
-from live_judge import Pages, Table, Visit, courtesy, read_journal
+from live_judge import Table, courtesy
 from live_web import Home, TestWeb, finish
 
 from mayfly.lab.trace import Trace, read_trace
+from mayfly.testing.witness import Pages, Visit, read_journal
 
 PAGES_PER_DAY = 15.0  # of the world's day: a page in twenty seconds of ours
 SOURCE = "news.xml"

@@ -20,10 +20,11 @@ from pathlib import Path
 import numpy as np
 from live_fresh import BIN, DELAY, world
 from live_hard import crawl_words, sound
-from live_judge import Table, courtesy, read_journal
+from live_judge import Table, courtesy
 from live_web import Home, TestWeb, finish, wait_for
 
 from mayfly.lab.trace import read_trace
+from mayfly.testing.witness import read_journal
 
 BATCH = 100  # clicks
 BODIES = 500  # built beforehand, used in turns

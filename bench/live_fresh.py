@@ -9,15 +9,15 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from live_judge import Pages, Table, courtesy, read_journal
+from live_judge import Table, courtesy
 from live_web import Home, TestWeb, finish, resident_megabytes, wait_for
 
-from mayfly.core.quality import Interest
+from mayfly.lab.excerpt import from_then_on
 from mayfly.lab.trace import Trace, write_trace
+from mayfly.testing.witness import Pages, read_journal
 
 FACTOR = 288.0
 DAY = 86400.0
@@ -166,36 +166,3 @@ def replayed(home: Home, trace: Path, budget: float, window: tuple[float, float]
     words = ["lab run", trace, "--policy", "index", "--budget", budget, "--host-delay", DELAY, "--log-push", LOG_PUSH,
              "--replan", REPLAN, "--window", *window, "--json"]  # fmt: skip
     return json.loads(home.outside(*words))
-
-
-def from_then_on(trace: Trace, start: float, end: float, sources: set[int] | None) -> Trace:
-    """What there was to be seen from `start` to `end`, on these sources. What stood there before is there at once."""
-    keep = (
-        np.ones(len(trace.source_ids), bool)
-        if sources is None
-        else np.isin(np.arange(len(trace.source_ids)), list(sources))
-    )
-    links = (trace.removed > start) & (trace.added < end) & (trace.published[trace.link_page] < end)
-    links &= keep[trace.link_source]
-    pages = np.zeros(len(trace.page_ids), bool)
-    pages[trace.link_page[links]] = True
-    pages |= (trace.published >= start) & (trace.published < end)
-    number, source = np.cumsum(pages) - 1, np.cumsum(keep) - 1
-    clicks = pages[trace.clicks.page] & (trace.clicks.at >= start)
-    return replace(
-        trace,
-        start=start,
-        end=end,
-        source_ids=[one for one, stays in zip(trace.source_ids, keep, strict=True) if stays],
-        source_urls=[one for one, stays in zip(trace.source_urls, keep, strict=True) if stays],
-        hosts=[one for one, stays in zip(trace.hosts, keep, strict=True) if stays],
-        kinds=[one for one, stays in zip(trace.kinds, keep, strict=True) if stays],
-        page_ids=[one for one, stays in zip(trace.page_ids, pages, strict=True) if stays],
-        page_urls=[one for one, stays in zip(trace.page_urls, pages, strict=True) if stays],
-        published=np.maximum(trace.published[pages], start),
-        link_source=source[trace.link_source[links]],
-        link_page=number[trace.link_page[links]],
-        added=np.maximum(trace.added[links], start),
-        removed=trace.removed[links],
-        clicks=Interest(number[trace.clicks.page[clicks]], trace.clicks.at[clicks], trace.clicks.number[clicks]),
-    )

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import numpy as np
 from live_fresh import BIN, LOG_PUSH, REPLAN, Clicks, freshness, world
-from live_judge import Pages, Table, Visit, courtesy, most_within, read_journal
+from live_judge import Table, courtesy, most_within
 from live_web import Home, TestWeb, finish, resident_megabytes, wait_for
+
+from mayfly.testing.witness import Pages, Visit, read_journal
 
 IN_FLIGHT = 2.0  # seconds before a kill: what was asked then may not be kept yet, for a reader takes a while to start
 HOUR = 3600.0

@@ -3,7 +3,8 @@
 usage: python bench/seen.py [ADDRESSES]          (10,000,000)
 
 Addresses are random fingerprints, as those of URLs are: nothing of one tells where another stands. They come in crawls
-of a sitemap's size, in one transaction each; then crawls of 60 links are looked up, all known or none.
+of a sitemap's size, in one transaction each; then crawls of 60 links are looked up, all known or none. Ends with status
+1 if it took more than 200 MB of memory.
 """
 
 import resource
@@ -23,7 +24,8 @@ LINKS, CRAWLS = 60, 5_000
 LIMIT_MB = 200
 
 
-def main(addresses: int) -> None:
+def main(addresses: int) -> int:
+    """The exit status."""
     chance = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mayfly.db"
@@ -47,10 +49,11 @@ def main(addresses: int) -> None:
         print(f"disk        {path.stat().st_size / 1e6:12,.0f} MB")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e3 if sys.platform == "linux" else 1e6)
     print(f"memory      {most:12,.0f} MB at most (limit {LIMIT_MB})  {'ok' if most <= LIMIT_MB else 'TOO MUCH'}")
+    return 0 if most <= LIMIT_MB else 1
 
 
 def fingerprints(chance: np.random.Generator, number: int) -> np.ndarray:
     return chance.integers(-(1 << 63), (1 << 63) - 1, number, np.int64)
 
 
-main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000)
+sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000))

@@ -41,7 +41,7 @@ def crawl(source: int, turn: int, first: bool = False) -> Crawled:
 
 
 def fetched(page: int, url: str) -> Fetched:
-    hosts = [f"host-{page % 500 + k}.example" for k in range(10)]
+    linked = {(host := f"host-{page % 500 + k}.example"): [f"https://{host}/2026/11/{page}"] for k in range(10)}
     return Fetched(
         page,
         2e9,
@@ -53,7 +53,7 @@ def fetched(page: int, url: str) -> Fetched:
         title="Some headline",
         text=TEXT,
         body_hash=page,
-        linked_hosts=hosts,
+        linked=linked,
     )
 
 

@@ -14,7 +14,9 @@ MAY_IMPORT = {
     "crawl": {"crawl", "fetch", "store", "core", "urls", "errors"},
     "testing": {"testing", "lab", "core", "urls", "errors"},
     "serve": {"serve", "crawl", "fetch", "store", "core", "urls", "errors"},
-    "cli": {"cli", "serve", "crawl", "lab", "fetch", "store", "testing", "core", "urls", "errors"},
+    "demo": {"demo", "testing", "lab", "core", "errors"},
+    "cli": {"cli", "demo", "serve", "crawl", "lab", "fetch", "store", "testing", "core", "urls", "errors"},
+    "__main__": {"cli"},
     "urls": {"errors"},
     "errors": set(),
 }

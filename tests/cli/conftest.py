@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from mayfly.store.records import (
     ShownLink,
 )
 from mayfly.store.sqlite import SqliteStore
+from mayfly.testing.messages import Answer, Reply, Request
+from mayfly.testing.server import Server, in_thread
 
 
 class Done(NamedTuple):
@@ -59,6 +62,47 @@ def command(capsys, monkeypatch, home):
         return Done(status, *capsys.readouterr())
 
     return run
+
+
+class Site:
+    """A host on loopback whose pages a test writes: `site.pages[path] = reply`."""
+
+    host, root = "paper.test", "http://paper.test"
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Answer] = {}
+        self.server = Server({self.host: self, "other.test": self})
+
+    def __call__(self, request: Request) -> Answer:
+        return self.pages.get(request.path, Reply(b"no such page", 404, "text/plain"))
+
+    def show(self, path: str, *links: str) -> None:
+        """A page with these links, or one to read."""
+        items = "".join(f'<li><a href="{link}">Story about {link}</a></li>' for link in links)
+        text = items or f"<p>{f'What happened at {path}. ' * 30}</p>"
+        page = f"<!doctype html><html lang=en><head><title>{path}</title></head><body>{text}</body></html>"
+        self.pages[path] = Reply(page.encode())
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """With which commands get there, and wait for nothing."""
+        return {
+            "connect-to": f"::127.0.0.1:{self.server.port}", "allow-private-addresses": "127.0.0.0/8",
+            "host-delay": "0.02", "address-delay": "0", "budget": "50", "replan": "0.5s",
+        }  # fmt: skip
+
+    def visits(self, path: str) -> int:
+        return [visit.target for visit in self.server.journal.visits()].count(path)
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A site, and the environment in which commands find it."""
+    made = Site()
+    with in_thread(made.server):
+        for name, value in made.settings.items():
+            monkeypatch.setenv(f"MAYFLY_{name.upper().replace('-', '_')}", value)
+        yield made
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 
-from mayfly.store.records import Crawled, Memory, Minute, NewSource, ShownLink
+from mayfly.store.records import Crawled, FetchFailure, Memory, Minute, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
 
 
@@ -20,7 +20,30 @@ def test_what_is_wrong_is_said_with_what_to_do(command, lived) -> None:
         assert said in done.out, said
     told = json.loads(command("health", "--json").out)
     assert told["healthy"] is False
-    assert {finding["what"] for finding in told["findings"]} == {"not-running", "nothing-found", "forbidden"}
+    assert {finding["what"]: finding["sources"] for finding in told["findings"]} == {
+        "not-running": {}, "nothing-found": {}, "forbidden": {"https://paper.example/news/": "robots"},
+    }  # fmt: skip
+
+
+def test_many_of_a_kind_are_one_line_for_people_and_all_there_for_programs(command, lived) -> None:
+    ill = [f"https://ill-{number}.example/" for number in range(7)]
+
+    async def fail() -> None:
+        async with SqliteStore(lived / "mayfly.db") as store:
+            ids = await store.add_sources(time.time(), [NewSource(url, "front") for url in ill])
+            for source in ids:
+                await store.commit(FetchFailure("source", source, time.time(), "not-found"))
+
+    asyncio.run(fail())
+    said = command("health").out
+    assert "! 7 times failing: not-found (" in said
+    assert "https://ill-2.example/ and 4 more: mayfly health --json names all" in said
+    assert "ill-5" not in said
+    assert "! https://paper.example/news/: forbidden" in said  # a single one is told as before
+    named = [finding["sources"] for finding in json.loads(command("health", "--json").out)["findings"]]
+    assert [each for each in named if "https://paper.example/news/" not in each and each] == [
+        {url: "not-found"} for url in ill
+    ]
 
 
 def test_all_well_is_status_0(command, home) -> None:

@@ -247,3 +247,25 @@ def test_a_source_that_asked_for_patience_is_left_alone_after_a_restart(house, p
     assert house.visits("paper.test").count("/news/") == asked
     retries = {source.url: source.retry_at for source in house.ask(lambda store: store.sources())}
     assert retries["http://paper.test/news/"] > time.time() + 3000
+
+
+def test_hosts_behind_links_to_new_articles_are_counted(watched, paper):
+    body = "".join(
+        f'<a href="{url}">A link to somewhere else</a>'
+        for url in (
+            "https://daily.test/2026/11/16/what-the-paper-wrote-about",
+            "https://daily.test/2026/11/15/what-it-wrote-the-day-before",
+            "https://daily.test/about",
+            "https://buttons.test/sharer.php?u=the-first-new-story-of-today",
+            *(f"https://archive.test/2019/{number}/" for number in range(100)),
+        )
+    )
+    paper.story("/the-first-new-story-of-today", body)
+    paper.show("/news/", "/the-first-new-story-of-today")
+    watched.crawl(until=fetched(1))
+    counted = watched.ask(lambda store: store.suggestions(10))
+    assert [(one.host, one.fresh) for one in counted] == [
+        ("archive.test", 5.0),  # one page cannot say more of a host
+        ("daily.test", 2.0),
+        ("buttons.test", 0.0),
+    ]

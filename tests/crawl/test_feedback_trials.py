@@ -17,11 +17,12 @@ from mayfly.core.model import DAY, HOUR, PLACES, Beliefs
 from mayfly.core.quality import Interest
 from mayfly.lab.replay import Settings
 from mayfly.lab.trace import Trace
+from mayfly.testing.witness import Pages, Visit
 from mayfly.testing.world import Times, served_world, small_shape
 
 BENCH = Path(__file__).parents[2] / "bench"
 sys.path.append(str(BENCH))
-hints, judge, truth = (importlib.import_module(name) for name in ("feedback_hints", "live_judge", "feedback_truth"))
+hints, truth = (importlib.import_module(name) for name in ("feedback_hints", "feedback_truth"))
 storms = importlib.import_module("storm")
 
 
@@ -70,8 +71,8 @@ def test_pages_are_fetched_as_late_as_asked_and_profit_is_found_all_the_same(lat
 
 
 def test_found_soon_and_thirds_are_counted_by_crawls_of_the_one_source():
-    visits = [judge.Visit(at, at, "a.test", "/news.xml", 200) for at in (-1.0, 3.0, 250.0, 900.0)]
-    pages = judge.Pages(small_trace(), visits)
+    visits = [Visit(at, at, "a.test", "/news.xml", 200) for at in (-1.0, 3.0, 250.0, 900.0)]
+    pages = Pages(small_trace(), visits)
     assert hints.found_soon(pages, "a.test", until=1000.0) == 50.0  # page 0 after 3 s, page 1 after 150
     assert hints.thirds(hints.crawls_of(pages, "a.test"), 0.0, 1200.0) == (3, 1)
 

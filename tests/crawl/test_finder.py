@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from mayfly.core.model import DAY
 from mayfly.core.sources import is_dated, looks_like_article, select
-from mayfly.crawl.finder import Found
+from mayfly.crawl.finder import Found, likely
 from mayfly.testing.messages import Reply
+from mayfly.testing.server import Server, in_thread
 
 FEED = (
     b'<?xml version="1.0"?><rss version="2.0"><channel><title>t</title>'
@@ -56,6 +57,48 @@ def test_the_usual_places_are_tried_where_nothing_is_said(house, paper):
     [found] = house.find("paper.test")
     assert by_kind(found)["feed"] == {"/rss.xml"}
     assert by_kind(found)["sitemap"] == {"/sitemap.xml"}
+
+
+def test_the_sitemap_for_news_is_read_however_many_stand_before_it(house, paper):
+    paper.show("/", "/politics/")
+    names = ["/map-1.xml", "/map-2.xml", "/map-3.xml", "/map-4.xml", "/map-5.xml", "/latest-News.xml"]
+    for name in names:
+        paper.pages[name] = Reply(SITEMAP, type="application/xml")
+    lines = "".join(f"Sitemap: http://paper.test{name}\n" for name in names)
+    paper.pages["/robots.txt"] = Reply(lines.encode(), type="text/plain")
+    [found] = house.find("paper.test")
+    assert by_kind(found)["sitemap"] == {"/latest-News.xml", "/map-1.xml", "/map-2.xml", "/map-3.xml"}
+    assert "/map-4.xml" not in house.visits("paper.test")
+
+
+def test_a_newspapers_host_does_not_make_every_sitemap_one_for_news():
+    maps = [f"https://news.test/map-{number}.xml" for number in range(20)]
+    assert likely([*maps, "https://news.test/news.xml"], "news.test")[:2] == ["https://news.test/news.xml", maps[-1]]
+
+
+def rss(*paths):
+    items = "".join(f"<item><title>{path}</title><link>http://paper.test{path}</link></item>" for path in paths)
+    text = f'<rss version="2.0"><channel><title>t</title>{items}</channel></rss>'
+    return Reply(text.encode(), type="application/rss+xml")
+
+
+def test_a_feed_that_lies_with_a_service_is_a_source_and_lists_our_pages(house, paper):
+    service = type(paper)("feeds.test")
+    stories = [f"/the-story-number-{number}-of-many" for number in range(30)]
+    for story in stories:
+        paper.story(story)
+    link = '<link rel=alternate type="application/rss+xml" href="http://feeds.test/{}">'
+    paper.show("/", head="".join(map(link.format, "abcdef")))
+    for name in "abcdef":
+        service.pages[f"/{name}"] = rss()
+    with in_thread(Server({host.host: host for host in (paper, service)})) as house.server:
+        [found] = house.find("paper.test")
+        feeds = [source.url for source in found.sources if source.kind == "feed"]
+        assert feeds == ["http://feeds.test/a", "http://feeds.test/b", "http://feeds.test/c"]
+        house.crawl(until=house.baselined)
+        service.pages["/a"] = rss(*stories)
+        house.crawl(until=lambda crawler: crawler.parts.tally.pages == len(stories))
+    assert set(house.pages()) == set(stories)  # not a share of them, as of other sites
 
 
 def test_links_that_stay_become_sources_in_time(house, paper):

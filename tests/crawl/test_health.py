@@ -110,8 +110,12 @@ def test_a_source_that_never_answered_is_told_at_once() -> None:
     assert at_first("timeout").since == WELL.found_at
 
 
-def test_a_failure_or_two_is_nothing() -> None:
-    assert found(replace(WELL, failures=2, failure="timeout")) == []
+def test_a_failure_or_two_is_told_and_needs_no_attention() -> None:
+    ill = [replace(WELL, id=at, url=f"https://a.example/{at}", failures=2, failure="timeout") for at in range(2)]
+    (said,) = found(*ill, WELL)
+    assert (said.what, said.where, said.reason, said.attention) == ("faltering", "a.example", "timeout", False)
+    assert said.sources == {"https://a.example/0": "timeout", "https://a.example/1": "timeout"}
+    assert [one.reason for one in found(ill[0], replace(ill[1], failure="reset"))] == ["timeout", "reset"]
 
 
 @pytest.mark.parametrize("reason", list(Reason))
@@ -125,6 +129,9 @@ def test_a_host_that_is_down_is_one_finding() -> None:
     (said,) = found(*ill)
     assert (said.what, said.where, said.reason) == ("host-down", "a.example", "connect")
     assert "all 4 sources fail" in said.says
+    assert said.sources == {source.url: "connect" for source in ill}
+    (said,) = found(*ill, replace(ill[0], id=4, url="https://a.example/4", failure="tls"))
+    assert said.reason == "connect" and said.sources["https://a.example/4"] == "tls"  # each with its own
     assert [finding.what for finding in found(*ill, WELL)] == ["failing"] * 4
     assert only(failures=5, failure="dns").what == "host-down"
 
@@ -186,6 +193,15 @@ def test_pages_that_failed_are_told_by_host_and_reason() -> None:
     ]  # fmt: skip
     assert said[0].says.startswith("2 pages of the last day could not be fetched: timeout (")
     assert not any(one.attention for one in said)
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3, 50])
+@pytest.mark.parametrize("crawls", [0, 9])
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_source_that_fails_is_named_once_with_its_reason(reason, crawls: int, failures: int) -> None:
+    ill = replace(WELL, crawls=crawls, failures=failures, failure=str(reason))
+    named = [finding.sources[ill.url] for finding in found(ill) if ill.url in finding.sources]
+    assert named == [reason]
 
 
 def test_what_needs_attention_goes_first() -> None:

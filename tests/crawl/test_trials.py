@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from mayfly.core.model import DAY
+from mayfly.crawl.checkup import look
 from mayfly.crawl.clock import Clock
 from mayfly.store.records import NewSource
 from mayfly.testing.misbehaviour import MISBEHAVIOURS
@@ -171,10 +172,11 @@ def test_trouble_among_healthy_hosts_is_named_and_stops_nobody(living, web):
     living.crawl(60.0, over, host_delay=0.05, fetch_seconds=2.0, connect_to=rules)
     late = late_of(judge.Pages(web.trace, visits_of(living.server, began)), over.end)
     assert np.isfinite(late).mean() >= 0.95
-    failures = {source.url: (source.failure, source.crawls) for source in living.ask(lambda store: store.sources())}
-    named = {name: failures[url][0] for name, url in urls.items()}
-    assert named == REASONS
-    assert all(failures[url][1] for name, url in urls.items() if not REASONS[name])
+    crawls = {source.url: source.crawls for source in living.ask(lambda store: store.sources())}
+    health = living.ask(lambda store: look(store, living.home, living.settings(), time.time()))
+    said = {url: reason for finding in health.findings for url, reason in finding.sources.items()}
+    assert {name: said.get(url, "") for name, url in urls.items()} == REASONS
+    assert all(crawls[url] for name, url in urls.items() if not REASONS[name])
 
 
 def test_readers_and_writers_of_one_home_are_in_nobodys_way(living, web):

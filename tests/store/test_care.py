@@ -16,7 +16,7 @@ def live(store, make, days: range) -> None:
         at = day * DAY
         new = store.commit(make.crawl(0, at, 2 * day + 10, 2 * day + 11)).new
         store.together(
-            *(("commit", make.fetched(page, at + 60.0, text=f"d{day} words " * 50, linked_hosts=[f"{day}.example"]))
+            *(("commit", make.fetched(page, at + 60.0, text=f"d{day} words " * 50, linked={f"{day}.example": [f"https://{day}.example/"]}))
               for page, _ in new),
             ("commit", make.crawl(1, at, day + 1_000_000, 0, 1, wanted=False)),
             ("add_clicks", at, [ClickRow(make.url(2 * day + 10), at), ClickRow(f"https://x.example/{day}", at)]),
@@ -41,6 +41,7 @@ def test_what_is_old_is_forgotten_and_what_is_shown_is_not(store, make) -> None:
     assert store.candidates("a.example")[0] == Candidate("https://a.example/18", 18 * DAY, 18 * DAY)
     assert store.robots()[0].fetched_at == 14 * DAY
     assert len(store.suggestions(99)) == 3
+    assert forgotten["linked_pages"] == 16
     addresses = [make.url(0), make.url(1), make.url(1_000_013), make.url(1_000_012), make.url(2 * 11 + 10)]
     assert store.unseen(addresses) == [make.url(1_000_012)]
     assert store.check() == []

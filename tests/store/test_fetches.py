@@ -1,8 +1,10 @@
 """What becomes of a page."""
 
+import math
+
 import pytest
 
-from mayfly.core.model import DAY
+from mayfly.core.model import DAY, WEEK
 from mayfly.store.past import PastFetch
 from mayfly.store.records import FetchFailure, LandedCrawl, LandedFetch, Retention
 
@@ -134,16 +136,46 @@ def test_unknown_pages_and_outcomes_are_refused(found, make) -> None:
 def test_hosts_that_pages_link_are_suggested_unless_they_are_ours(found, make) -> None:
     found.add_hosts(1.0, ["ours.example"])
     found.commit(make.crawl(1, 250.0, 7))
-    for page, hosts in (
-        (1, ["a.example", "b.example", "a.example"]),
-        (2, ["a.example", "ours.example"]),
-        (5, ["a.example"]),
-    ):
-        found.commit(make.fetched(page, 300.0 + page, linked_hosts=[*hosts, "news.example"]))
-    found.commit(make.fetched(3, 400.0, "old", linked_hosts=["b.example", "c.example"]))
+    for page, hosts in ((1, ["a.example", "b.example"]), (2, ["a.example", "ours.example"]), (5, ["a.example"])):
+        found.commit(make.fetched(page, 300.0 + page, linked={host: [] for host in [*hosts, "news.example"]}))
+    found.commit(make.fetched(3, 400.0, "old", linked={"b.example": [], "c.example": []}))
     asked = found.suggestions(10)
-    assert [tuple(each) for each in asked] == [("a.example", 3, 2, 305.0), ("b.example", 1, 1, 301.0)]
+    assert [tuple(each) for each in asked] == [("a.example", 0.0, 3, 2, 305.0), ("b.example", 0.0, 1, 1, 301.0)]
     assert found.suggestions(1) == asked[:1]
+
+
+def test_hosts_with_new_articles_are_suggested_before_those_that_are_linked_more(found, make) -> None:
+    button = "https://button.example/2026/follow-us"
+    for page in (1, 2, 3, 4):
+        linked = {"button.example": [button], "plain.example": []}
+        if page < 3:
+            linked["paper.example"] = [f"https://paper.example/{page}/story", f"https://paper.example/{page}/other"]
+        found.commit(make.fetched(page, 300.0, linked=linked))
+    assert [(each.host, each.fresh, each.pages) for each in found.suggestions(10)] == [
+        ("paper.example", 4.0, 2),
+        ("button.example", 1.0, 4),  # always the same address
+        ("plain.example", 0.0, 4),
+    ]
+
+
+def test_an_article_is_new_once_whatever_its_spelling_and_however_often_a_page_links_it(found, make) -> None:
+    twice = ["https://paper.example/story", "http://paper.example/story"]
+    found.commit(make.fetched(1, 300.0, linked={"paper.example": twice}))
+    found.commit(make.fetched(2, 300.0, linked={"paper.example": twice[:1]}))
+    assert found.suggestions(1)[0].fresh == 1.0
+
+
+def test_what_was_new_long_ago_fades(found, make) -> None:
+    late = 300.0 + WEEK
+    found.commit(make.fetched(1, 300.0, linked={"was.example": [f"https://was.example/{n}" for n in range(5)]}))
+    found.commit(make.fetched(2, late, linked={"is.example": [f"https://is.example/{n}" for n in range(3)]}))
+    assert [(each.host, each.fresh) for each in found.suggestions(2)] == [
+        ("is.example", 3.0),
+        ("was.example", pytest.approx(5 / math.e)),
+    ]
+    found.commit(make.fetched(3, late, linked={"was.example": ["https://was.example/9"]}))
+    found.commit(make.fetched(4, 300.0, linked={"was.example": ["https://was.example/10"]}))  # a clock was set back
+    assert found.suggestions(2)[0] == ("was.example", pytest.approx(1 + 6 / math.e), 3, 1, late)
 
 
 @pytest.mark.parametrize("title", ["half \ud83d", "nul \0 inside", "ﬁligree \u202e", ""])

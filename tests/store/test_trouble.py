@@ -69,6 +69,20 @@ def test_a_migration_that_fails_changes_nothing(tmp_path) -> None:
     connect(path, migrations=(FIRST,)).close()
 
 
+def test_hosts_counted_before_new_articles_were_are_still_suggested(tmp_path, opening, make) -> None:
+    old = connect(tmp_path / "mayfly.db", migrations=schema.MIGRATIONS[:6])
+    old.execute(
+        "INSERT INTO linked_hosts VALUES ('a.example', 7, 100.0); INSERT INTO linked_by VALUES ('a.example', 0)"
+    )
+    old.close()
+    with opening() as store:
+        assert store.suggestions(9) == [("a.example", 0.0, 7, 1, 100.0)]
+        store.add_sources(1.0, [make.source(0)])
+        store.commit(make.crawl(0, 110.0, 1))
+        store.commit(make.fetched(1, 110.0, linked={"a.example": ["https://a.example/new"]}))
+        assert store.suggestions(9) == [("a.example", 1.0, 8, 1, 110.0)]
+
+
 def test_a_newer_database_is_refused(tmp_path) -> None:
     path = tmp_path / "mayfly.db"
     connect(path, migrations=(FIRST, SECOND)).close()

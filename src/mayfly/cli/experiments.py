@@ -123,7 +123,7 @@ def table(
     if ground.made:
         paper_budgets = [str(budget * scale) for budget in PAPER_BUDGETS]
     texts = budgets.split(",") if budgets else paper_budgets if like_paper else ["0.22x", "0.44x", "0.87x"]
-    spent = [words.budget(text.strip(), ground.sample) for text in texts]
+    spent = [words.budget(text.strip(), ground.sample.page_rate) for text in texts]
     checked = [
         options.settings_of(
             ground.sample, name, "1x", estimator, feedback, log_push, history, replan, bin, host_delay, probe, value, 0

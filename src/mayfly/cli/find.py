@@ -33,7 +33,10 @@ def find(
     opml: Annotated[Path | None, typer.Option(help="Feeds and sites of a feed reader.")] = None,
     visits: Annotated[Path | None, typer.Option(help="A visit log (JSONL or CSV): the hosts of its pages.")] = None,
     suggest: Annotated[
-        bool, typer.Option("--suggest", help="Rank hosts worth adding, by our pages; add none.")
+        bool,
+        typer.Option(
+            "--suggest", help="Rank hosts worth adding, by how many new articles of theirs our pages link; add none."
+        ),
     ] = False,
     first: Annotated[int, typer.Option(help="How many to suggest.", min=1)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
@@ -186,5 +189,5 @@ def _suggest(home: Path, first: int, as_json: bool) -> None:
     elif not found:
         typer.echo("None yet: hosts are counted as fetched pages link to them.")
     else:
-        rows = [[one.host, str(one.pages), str(one.sources)] for one in found]
-        words.print_table(["host", "pages that link it", "sources they came from"], rows)
+        rows = [[one.host, f"{one.fresh:.1f}", str(one.pages), str(one.sources)] for one in found]
+        words.print_table(["host", "new articles a week", "pages that link it", "sources they came from"], rows)

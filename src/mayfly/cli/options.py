@@ -90,7 +90,7 @@ def settings_of(
     trace.interest(value)
     return Settings(
         policy=policy,
-        budget=words.budget(budget, trace),
+        budget=words.budget(budget, trace.page_rate),
         estimator=estimator,
         feedback=feedback.value,
         log_push=words.positive_duration(log_push, "--log-push"),

@@ -2,55 +2,73 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 
-from mayfly.cli import words
+from mayfly.cli import home as homes
+from mayfly.cli import options, words
+from mayfly.cli.layers import resolve
 from mayfly.core import buying
-from mayfly.core.intervals import exact_plan, paper_plan, refusal_free_budget
-from mayfly.core.model import PerSecond
+from mayfly.core.intervals import paper_plan
+from mayfly.core.model import Beliefs, PerSecond, beliefs
+from mayfly.crawl.checkup import budget_of
 from mayfly.errors import UsageError
+from mayfly.fetch.loop import run
 from mayfly.lab.trace import read_trace
 from mayfly.lab.truth import true_beliefs
+from mayfly.store.listings import Believed
 
 _CURVE = np.geomspace(0.05, 20.0, 25)  # budgets of the curve, as multiples of the page rate
 
 
+class _Ground(NamedTuple):
+    """What is planned for."""
+
+    origin: dict[str, str]  # the trace or the home
+    beliefs: Beliefs
+    page_rate: PerSecond
+    budget: str  # if none is asked for
+    nothing: str  # what to say if no source is worth anything
+
+
 def plan(
-    folder: Annotated[Path, typer.Argument(help="Folder of the trace.", metavar="TRACE")],
-    budget: Annotated[str, typer.Option(help="Fetches per second, or a share of the page rate: 0.44x.")] = "0.44x",
-    value: Annotated[str, typer.Option(help="What counts as profit: clicks or shows.")] = "clicks",
+    folder: Annotated[
+        Path | None, typer.Argument(help="Folder of a trace. Default: what the home believes.", metavar="TRACE")
+    ] = None,
+    home: homes.Home = homes.DEFAULT,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Fetches per second, or a share of the page rate. Default: 0.44x; of a home, that of its last crawl."
+        ),
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option(help="What counts as profit in a trace: clicks (default) or shows.")
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the curve here (.png, .svg, .pdf).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Show what a budget buys, if all were known of the sources of a trace.
+    """Show what a budget buys, if all were known of the sources of a trace, or by what a home believes of its own.
 
     The exact optimum: price, split between recrawls and pages, sources in and out; the curve of quality against budget;
-    the smallest budgets for 90, 95 and 99 % of the bound, and for refusing no source. Beside it Algorithm 1.
+    the smallest budgets for 90, 95 and 99 % of the bound, and for refusing no source. Beside it Algorithm 1. Pauses
+    between requests to a site are not counted.
+
+    Example: mayfly plan --budget 5
 
     Example: mayfly plan traces/de-news-sept --budget 0.22x
     """
-    trace = read_trace(folder)
-    spent = words.budget(budget, trace)
-    beliefs = true_beliefs(trace, trace.interest(value))
-    bound = buying.bound_of(beliefs)
+    ground = _of_home(home, value) if folder is None else _of_trace(folder, value or "clicks")
+    bound = buying.bound_of(ground.beliefs)
     if bound <= 0:
-        raise UsageError(f"{folder}: no page of this trace has any {value}, so there is nothing to plan for")
-    facts: dict[str, Any] = {
-        "trace": trace.name,
-        "budget": spent,
-        "upper_bound": bound,
-        "exact": buying.facts(exact_plan(beliefs, spent), bound),
-        "paper": buying.facts(paper_plan(beliefs, spent), bound),
-        "smallest_budget": {f"{share:.0%}": buying.budget_for(beliefs, share, bound) for share in buying.SHARES},
-        "no_source_refused": refusal_free_budget(beliefs),
-        "curve": [buying.point(beliefs, float(multiple) * trace.page_rate, bound) for multiple in _CURVE],
-    }
+        raise UsageError(ground.nothing)
+    spent = words.budget(ground.budget if budget is None else budget, ground.page_rate)
+    facts = ground.origin | buying.offer(ground.beliefs, spent, (_CURVE * ground.page_rate).tolist())
+    facts["paper"] = buying.facts(paper_plan(ground.beliefs, spent), bound)
     if figure is not None:
         from mayfly.lab.plots import draw_plan
 
@@ -58,9 +76,31 @@ def plan(
         curve = facts["curve"]
         draw_plan([point["budget"] for point in curve], [point["share"] for point in curve], marks, figure)
     if as_json:
-        typer.echo(json.dumps(facts))
+        typer.echo(words.dumps(facts))
     else:
-        _print(facts, trace.page_rate)
+        _print(facts, ground.page_rate)
+
+
+def _of_trace(folder: Path, value: str) -> _Ground:
+    trace = read_trace(folder)
+    true = true_beliefs(trace, trace.interest(value))
+    nothing = f"{folder}: no page of this trace has any {value}, so there is nothing to plan for"
+    return _Ground({"trace": trace.name}, true, trace.page_rate, "0.44x", nothing)
+
+
+def _of_home(home: Path, value: str | None) -> _Ground:
+    if value is not None:
+        raise UsageError("--value is for traces; in a home value-clicks and value-shows say what counts")
+    settings, _ = resolve(home, {})
+
+    async def ask() -> Believed:
+        async with homes.store_of(home) as store:
+            return await store.believed()
+
+    believed = beliefs(*run(ask())[1:])
+    nothing = f"nothing is believed of the sources of {home} yet; that comes with the first plans of mayfly crawl"
+    rate = float(believed.link_rate.sum())
+    return _Ground({"home": str(home)}, believed, rate, str(budget_of(home, settings)), nothing)
 
 
 def _print(facts: dict[str, Any], page_rate: PerSecond) -> None:
@@ -78,7 +118,8 @@ def _print(facts: dict[str, Any], page_rate: PerSecond) -> None:
         "shortest_interval": lambda plan: _minutes(plan["shortest_interval"]),
         "median_interval": lambda plan: _minutes(plan["median_interval"]),
     }
-    typer.echo(f"{facts['trace']}: a budget of {rate(facts['budget'])}, bound {facts['upper_bound']:.4g} clicks/s\n")
+    of = facts.get("trace") or facts["home"]
+    typer.echo(f"{of}: a budget of {rate(facts['budget'])}, bound {facts['upper_bound']:.4g} clicks/s\n")
     words.print_table(
         ("", "exact optimum", "paper's Algorithm 1"),
         [(name.replace("_", " "), show(facts["exact"]), show(facts["paper"])) for name, show in names.items()],

@@ -25,7 +25,7 @@ log = logging.getLogger("mayfly")
 @contextlib.asynccontextmanager
 async def watching(crawler: Crawler) -> AsyncIterator[None]:
     """Show what a crawl does, as long as it runs; and in the end what it did."""
-    shown = _Status(crawler)
+    shown = Status(crawler)
     task = asyncio.ensure_future(shown.live() if sys.stderr.isatty() else shown.lines())
     try:
         yield
@@ -35,7 +35,9 @@ async def watching(crawler: Crawler) -> AsyncIterator[None]:
         sys.stderr.write(shown.ending() + "\n")
 
 
-class _Status:
+class Status:
+    """What is shown of a crawl; each look counts for the rates."""
+
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._looks: deque[tuple[Seconds, int, int, int]] = deque(maxlen=_SPAN)

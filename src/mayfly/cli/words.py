@@ -31,7 +31,6 @@ from mayfly.crawl.spans import date as date
 from mayfly.crawl.spans import half_life as half_life
 from mayfly.crawl.spans import written as written
 from mayfly.errors import UsageError
-from mayfly.lab.trace import Trace
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _JOINERS = "\u200c\u200d"  # within letters and pictures
@@ -61,15 +60,15 @@ def positive_duration(text: str, name: str) -> Seconds:
     return seconds
 
 
-def budget(text: str, trace: Trace) -> PerSecond:
-    """Fetches per second: a number, or a share of the trace's page rate such as 0.22x."""
+def budget(text: str, page_rate: PerSecond) -> PerSecond:
+    """Fetches per second: a number, or a share of the rate at which pages appear such as 0.22x."""
     try:
         value = float(text.removesuffix("x"))
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
         raise UsageError(f"--budget must be fetches per second or a share of the page rate (0.22x), not '{text}'")
-    return value * trace.page_rate if text.endswith("x") else value
+    return value * page_rate if text.endswith("x") else value
 
 
 def moment(text: str, start: Seconds, name: str) -> Seconds:

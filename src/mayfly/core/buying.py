@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from mayfly.core.intervals import Plan, exact_plan
+from mayfly.core.intervals import Plan, exact_plan, refusal_free_budget
 from mayfly.core.model import Beliefs, PerSecond
 
 SHARES = (0.9, 0.95, 0.99)  # of the bound, for which the smallest budgets are told
@@ -15,6 +16,19 @@ SHARES = (0.9, 0.95, 0.99)  # of the bound, for which the smallest budgets are t
 def bound_of(beliefs: Beliefs) -> PerSecond:
     """Clicks a second, if every page were fetched the moment it appears."""
     return float(np.sum(beliefs.link_rate * beliefs.page_profit))
+
+
+def offer(beliefs: Beliefs, budget: PerSecond, curve: Iterable[PerSecond]) -> dict[str, Any]:
+    """All there is to say of a budget and of others; the sources must be worth something."""
+    bound = bound_of(beliefs)
+    return {
+        "budget": budget,
+        "upper_bound": bound,
+        "exact": facts(exact_plan(beliefs, budget), bound),
+        "smallest_budget": {f"{share:.0%}": budget_for(beliefs, share, bound) for share in SHARES},
+        "no_source_refused": refusal_free_budget(beliefs),
+        "curve": [point(beliefs, other, bound) for other in curve],
+    }
 
 
 def facts(plan: Plan, bound: float) -> dict[str, Any]:

@@ -87,14 +87,19 @@ def shown_by(
     sources: Container[str],
     patterns: Patterns,
     other_hosts: float,
+    named_by: str = "",
 ) -> Shown:
-    """The links of a source that may be pages; at its first crawl those that were there before are not wanted."""
+    """The links of a source that may be pages; at its first crawl those that were there before are not wanted.
+
+    `named_by` is the site of the page that named it: a feed may lie with a service, and list that site's pages.
+    """
     listed = kind in ("feed", "sitemap") or document.kind in ("feed", "sitemap")
+    homes = {site_of(url), named_by} if listed else {site_of(url)}
     origin = "sitemap" if document.kind == "sitemap" else "feed"
     shown = document.links
     links: list[ShownLink] = []
     dates: list[Seconds] = []
-    for place, (site, key) in _places(shown.urls, url, sources, patterns, other_hosts if listed else 0.0):
+    for place, (site, key) in _places(shown.urls, url, homes, sources, patterns, other_hosts if listed else 0.0):
         address, date = shown.urls[place], shown.dates.get(place) if listed else None
         anchor, context = shown.anchors[place], shown.contexts.get(place, "")
         if date is None:
@@ -108,10 +113,15 @@ def shown_by(
 
 
 def _places(
-    urls: Sequence[str], source: str, sources: Container[str], patterns: Patterns, share: float
+    urls: Sequence[str],
+    source: str,
+    homes: Container[str],
+    sources: Container[str],
+    patterns: Patterns,
+    share: float,
 ) -> list[tuple[int, _Traits]]:
-    """The links that may be pages: of the source's own site; and of others, up to a share of all."""
-    home, most = site_of(source), int(share * len(urls)) + (_FEW if share else 0)
+    """The links that may be pages: of the source's own sites; and of others, up to a share of all."""
+    most = int(share * len(urls)) + (_FEW if share else 0)
     keys, banned = set[str](), patterns.banned
     places: list[tuple[int, _Traits]] = []
     for place, url in enumerate(urls):
@@ -121,7 +131,7 @@ def _places(
         site, key = traits
         if key in keys or url == source or url in sources or (banned is not None and banned(url)):
             continue
-        if site != home:
+        if site not in homes:
             if most <= 0:
                 continue
             most -= 1
@@ -135,7 +145,7 @@ class _Traits(NamedTuple):
     key: str  # the same for spellings of one page
 
 
-@lru_cache(maxsize=15_000)
+@lru_cache(maxsize=8_192)
 def _traits(url: str) -> _Traits | None:
     """What is asked of every link at every crawl, and nearly always again; None: it can be no page."""
     return None if is_front(url) or is_dull(url) else _Traits(site_of(url), same_page(url))

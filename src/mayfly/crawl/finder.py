@@ -19,6 +19,7 @@ from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.robots import Robots
+from mayfly.store.listings import Listing
 from mayfly.store.records import NewSource, SourceKind
 from mayfly.store.store import Store
 from mayfly.urls import canonical, host_of, same_page, site_of
@@ -26,7 +27,8 @@ from mayfly.urls import canonical, host_of, same_page, site_of
 _FEED_PLACES = ("/feed", "/rss.xml", "/rss", "/atom.xml", "/feed.xml", "/index.xml")
 _SITEMAP_PLACES = ("/sitemap.xml", "/news-sitemap.xml", "/sitemap_news.xml")
 _MOST_SITEMAPS = 12  # of one host; those named for news first, then the last ones, which are mostly the newest
-_MOST_INDEXES = 4
+_MOST_INDEXES = 4  # that are read, or sitemaps named in robots.txt; those named for news first
+_MOST_ELSEWHERE = 3  # feeds on other sites: a paper's own may lie with a service, a list of others' is their affair
 
 
 @dataclass(slots=True)
@@ -133,7 +135,9 @@ class Finder:
         return known is None or known.rules.allows(url)
 
     async def _feeds(self, document: Document, url: str, found: Found) -> None:
-        feeds = [feed for feed in document.feeds if site_of(feed) == site_of(url)]
+        """Those the front page declares; one on another site is paced as that site is, and may list all of ours."""
+        own = [feed for feed in document.feeds if site_of(feed) == site_of(url)]
+        feeds = own + [feed for feed in document.feeds if feed not in own][:_MOST_ELSEWHERE]
         if not feeds:
             feeds = await self._first_of(_FEED_PLACES, url, "feed")
         for feed in feeds:
@@ -147,7 +151,7 @@ class Finder:
         if not named:
             named = await self._first_of(_SITEMAP_PLACES, url, "sitemap")
         leaves: dict[str, str] = {}
-        for address in named[:_MOST_INDEXES]:
+        for address in sorted(named, key=lambda address: not _for_news(address))[:_MOST_INDEXES]:
             visit = await self._visit(address, feed=True)
             if visit.document is None or visit.document.kind != "sitemap":
                 continue
@@ -169,7 +173,14 @@ class Finder:
 
     async def _keep(self, found: Found, now: Seconds) -> None:
         store, host = self._store, found.host
-        await store.add_sources(now, found.sources[: self._settings.most_sources])
+        if found.sources:
+            most = self._settings.most_sources
+            there = await store.list_sources(
+                Listing("url", state="active", host=host_of(found.sources[0].url), first=most)
+            )
+            known = {source.url for source in there.rows}
+            new = [source for source in found.sources if source.url not in known]
+            await store.add_sources(now, new[: max(most - there.total, 0)])
         if not found.failure:
             await store.note_candidates(now, host, found.candidates)
         await store.host_searched(host, now, found.failure)
@@ -184,9 +195,14 @@ def likely(sitemaps: Sequence[str], home: str) -> list[str]:
     []
     """
     sitemaps = [url for url in sitemaps if site_of(url) == home]
-    news = [url for url in sitemaps if "news" in url.lower()]
-    rest = [url for url in reversed(sitemaps) if "news" not in url.lower()]
+    news = [url for url in sitemaps if _for_news(url)]
+    rest = [url for url in reversed(sitemaps) if not _for_news(url)]
     return (news + rest)[:_MOST_SITEMAPS]
+
+
+def _for_news(sitemap: str) -> bool:
+    """Whether a sitemap is named for news; what follows the host alone, as that of a newspaper may be, too."""
+    return "news" in sitemap.split("/", 3)[-1].lower()
 
 
 def hosts_in(lines: Sequence[str]) -> list[str]:

@@ -70,6 +70,7 @@ class Flights:
                 sources=parts.sources.urls,
                 patterns=parts.patterns,
                 other_hosts=parts.settings.other_hosts,
+                named_by=source.named_by,
             )
         return Crawled(
             source=source.id,

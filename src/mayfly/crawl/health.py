@@ -8,8 +8,8 @@ and says since when. Rules look at what was seen, never at what a stopped crawl 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from mayfly.core.model import DAY, HOUR, MINUTE, PerSecond, Seconds
 from mayfly.fetch.reasons import Reason
@@ -38,6 +38,7 @@ class Finding:
     advice: str
     reason: str = ""  # of `fetch.reasons`, where there is one
     attention: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict)  # it is about, each with its own reason, "" if it has none
 
 
 def findings(
@@ -61,6 +62,7 @@ def findings(
         *down,
         *hosts_without_sources(hosts),
         *(finding for source in active if source.host not in gone for finding in of_source(source, now)),
+        *faltering(active),
         *pages_failing(failed, now),
         *budget_unused(minutes, active, now, budget),
     ]
@@ -139,7 +141,8 @@ def hosts_down(sources: Sequence[Source]) -> Iterator[Finding]:
         reason = max(reasons, key=[source.failure for source in failing].count)
         says = f"all {len(its)} sources fail: {sentence(reason)}" if len(its) > 1 else f"it fails: {sentence(reason)}"
         since = max(last_good(source) for source in its)
-        yield Finding("host-down", host, since, says, _advice(reason, f"mayfly inspect http://{host}/"), reason)
+        advice = _advice(reason, f"mayfly inspect http://{host}/")
+        yield Finding("host-down", host, since, says, advice, reason, sources=_with_reasons(its))
 
 
 def hosts_without_sources(hosts: Sequence[Host]) -> Iterator[Finding]:
@@ -163,6 +166,18 @@ def pages_failing(failed: Sequence[Page], now: Seconds) -> Iterator[Finding]:
         yield Finding("pages-failing", host, since, says, f"one is {its[0].url}", reason, attention=False)
 
 
+def faltering(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Sources that could not be had the last time or two though they answered before, by host and reason: no alarm."""
+    grouped: dict[tuple[str, str], list[Source]] = defaultdict(list)
+    for source in sources:
+        if 0 < source.failures < IN_A_ROW and source.crawls and source.failure not in _ROBOTS:
+            grouped[source.host, source.failure].append(source)
+    for (host, reason), its in sorted(grouped.items(), key=lambda item: -len(item[1])):
+        says = f"{several(len(its), 'source')} could not be had the last time: {sentence(reason)}"
+        since, advice = min(map(last_good, its)), f"it is tried again; one is {its[0].url}"
+        yield Finding("faltering", host, since, says, advice, reason, attention=False, sources=_with_reasons(its))
+
+
 def of_source(source: Source, now: Seconds) -> Iterator[Finding]:
     """What is wrong with one source: the gravest alone, and whether it was demoted."""
     wrong = _failing(source) or _nothing_read(source) or _silent(source)
@@ -173,7 +188,8 @@ def of_source(source: Source, now: Seconds) -> Iterator[Finding]:
         says = source.reason or "most of what it shows is old or known"
         says += f" ({source.dull_pages} of {source.dull_pages + source.good_pages} pages were old, doubles or no pages)"
         advice = f"if it is of no use: mayfly sources retire {source.url}"
-        yield Finding("demoted", source.url, source.last_crawl, says, advice, attention=False)
+        about = _with_reasons([source])
+        yield Finding("demoted", source.url, source.last_crawl, says, advice, attention=False, sources=about)
 
 
 def _failing(source: Source) -> Finding | None:
@@ -184,17 +200,19 @@ def _failing(source: Source) -> Finding | None:
     what = "forbidden" if robots else "refused" if source.failure == Reason.REFUSED else "failing"
     says = f"{several(source.failures, 'failure')} in a row, the last: {sentence(source.failure)}"
     advice = _advice(source.failure, _look(source))
-    return Finding(what, source.url, last_good(source), says, advice, source.failure, attention=not passing)
+    return Finding(
+        what, source.url, last_good(source), says, advice, source.failure, not passing, _with_reasons([source])
+    )
 
 
 def _nothing_read(source: Source) -> Finding | None:
     if source.failures or not source.crawls or source.shown:
         return None
     since, says = source.last_new or source.found_at, "it answers, but no link is read from it"
-    if source.new_links or source.kind in _MUST_SHOW:
-        return Finding("nothing-read", source.url, since, says, _look(source))
-    advice = f"an imprint, or a page for people only? mayfly sources retire {source.url}"
-    return Finding("nothing-read", source.url, since, says, advice, attention=False)
+    attention = bool(source.new_links) or source.kind in _MUST_SHOW
+    imprint = f"an imprint, or a page for people only? mayfly sources retire {source.url}"
+    advice, about = _look(source) if attention else imprint, _with_reasons([source])
+    return Finding("nothing-read", source.url, since, says, advice, attention=attention, sources=about)
 
 
 def _silent(source: Source) -> Finding | None:
@@ -206,13 +224,12 @@ def _silent(source: Source) -> Finding | None:
     rate = usual_rate(source)
     if rate * silence < EXPECTED_LINKS or silence < min(DAY, known / 4):  # every night is silent
         return None
-    says = f"{rate * silence:.0f} new links were expected since, none came"
+    what, says = "silent", f"{rate * silence:.0f} new links were expected since, none came"
     if source.unchanged >= IN_A_ROW:
         asked = source.memory.unmodified >= IN_A_ROW
         says += f"; the last {source.unchanged} crawls " + ("were answered with 304" if asked else "had the same body")
         what = "all-304" if asked else "unchanged"
-        return Finding(what, source.url, source.last_new, says, _look(source))
-    return Finding("silent", source.url, source.last_new, says, _look(source))
+    return Finding(what, source.url, source.last_new, says, _look(source), sources=_with_reasons([source]))
 
 
 def usual_rate(source: Source) -> PerSecond:
@@ -249,6 +266,10 @@ def several(count: float, noun: str) -> str:
     ('1 source', '1,200 sources')
     """
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _with_reasons(sources: Iterable[Source]) -> dict[str, str]:
+    return {source.url: source.failure for source in sources}
 
 
 def _look(source: Source) -> str:

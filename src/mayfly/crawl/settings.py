@@ -62,7 +62,7 @@ class Settings:
     connections: int = _is(256, "requests under way at once, at most")
     readers: int = _is(1, "processes that read pages")
     fetch_seconds: Duration = _is(30.0, "one fetch, redirects and all, at most")
-    body_megabytes: float = _is(5.0, "a body, on the wire and decoded, at most")
+    body_megabytes: float = _is(5.0, "a body on the wire, at most; decoded it may be twice that")
     # The network
     allow_private_addresses: tuple[str, ...] = _is((), "private networks that may be connected to: 127.0.0.0/8")
     connect_to: tuple[str, ...] = _is((), "HOST:PORT:HOST:PORT as in curl: connect to the second instead")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
 from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Seconds
-from mayfly.crawl.candidates import is_front
+from mayfly.core.sources import looks_like_article
+from mayfly.crawl.candidates import is_dull, is_front
 from mayfly.crawl.doorman import Doorman
 from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
@@ -29,6 +30,7 @@ _FIRST_RETRY: Seconds = 5 * MINUTE
 _LONGEST_RETRY: Seconds = DAY
 _PAGE_RETRY: Seconds = MINUTE
 _MOST_HOSTS = 50  # that a page links, counted
+_MOST_ARTICLES = 5  # of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def fetched_of(page: int, asked: str, found_at: Seconds, visit: Visit, at: Secon
         text=document.text,
         reason=reason,
         warc=warc,
-        linked_hosts=_other_hosts(document, asked),
+        linked=_linked(document, asked),
     )
 
 
@@ -141,11 +143,20 @@ def _outcome(asked: str, answer: Response, document: Document, found_at: Seconds
     return "fetched", ""
 
 
-def _other_hosts(document: Document, asked: str) -> list[str]:
+def _linked(document: Document, asked: str) -> dict[str, list[str]]:
+    """Other hosts a page links, and what is shaped as an article there: some, as one page must not count as many."""
     own = urlsplit(asked).hostname
     home = f"//{own}/"
-    hosts = dict.fromkeys(host_of(url) for url in document.links.urls if home not in url)
-    return [host for host in hosts if host and host != own][:_MOST_HOSTS]
+    linked: dict[str, list[str]] = {}
+    for url in document.links.urls:
+        if home in url or not (host := host_of(url)) or host == own:
+            continue
+        if host not in linked and len(linked) == _MOST_HOSTS:
+            continue
+        articles = linked.setdefault(host, [])
+        if len(articles) < _MOST_ARTICLES and looks_like_article(urlsplit(url).path) and not is_dull(url):
+            articles.append(url)
+    return linked
 
 
 def source_retry(failures: int, failed: Failed, luck: random.Random) -> Seconds:

@@ -34,6 +34,7 @@ class Watched:
     last_crawl: Seconds | None = None
     moved_to: str = ""  # where its last crawls were led,
     moved_since: Seconds = 0.0  # and since when
+    named_by: str = ""  # site of the page it was found on; empty: a person named it
     hub: NamedHub = NO_HUB  # that it names, if it is a feed,
     hub_since: Seconds = 0.0  # and since when, if that was in this run
 
@@ -139,6 +140,7 @@ def _watched(row: Source, number: int) -> Watched:
         found_at=row.found_at,
         active=row.state == "active",
         pinned=row.pinned,
+        named_by=site_of(row.found_on) if row.found_on else "",
         hub=NamedHub(row.hub, row.topic),
     )
 

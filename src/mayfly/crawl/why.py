@@ -84,6 +84,8 @@ def _of_estimate(told: Told, source: Source, estimate: Estimate, price: float | 
         f"{_count(estimate.page_profit)} clicks (P), half of them within {half_life(estimate.profit_decay)} "
         f"(μ = {_count(estimate.profit_decay * DAY)} a day)."
     )
+    if source.state != "active":
+        return
     if estimate.interval is None:
         told.add("It is not crawled for what it is worth: at the present price that would not pay.")
     else:

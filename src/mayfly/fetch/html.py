@@ -166,7 +166,7 @@ def _address(href: str, base: str) -> str | None:
     return _remembered(href, base) if len(href) <= _PLAIN_CHARS else canonical(href, base)
 
 
-@lru_cache(maxsize=32_768)
+@lru_cache(maxsize=8_192)
 def _remembered(href: str, base: str) -> str | None:
     href = href.partition("#")[0].strip()
     return canonical(href, base) if href else None

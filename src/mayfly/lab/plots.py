@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mayfly.core.curves import g, g_inverse
+from mayfly.core.model import FloatArray
 from mayfly.errors import UsageError
 from mayfly.lab.compare import Cell
 from mayfly.lab.portrait import Fading, Portrait, page_rate
@@ -40,6 +41,31 @@ def draw_shares(cells: Sequence[Cell], title: str, path: Path) -> None:
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def draw_kept(
+    shares: dict[str, float],
+    curves: dict[str, tuple[FloatArray, FloatArray]],
+    bound: tuple[FloatArray, FloatArray],
+    path: Path,
+) -> None:
+    """What each way to crawl kept: as a bar, and as it came; the grey is what there was to be kept."""
+    figure, (bars, lines) = _pyplot().subplots(1, 2, figsize=(11, 4.2), layout="constrained", width_ratios=(1, 1.2))
+    names = sorted(shares, key=lambda name: shares[name])
+    drawn = bars.barh(names, [shares[name] for name in names], color=[_colour(name) for name in names])
+    bars.bar_label(drawn, [f"{shares[name]:.0%}" for name in names], padding=4)
+    bars.axvline(1, color="grey", linestyle=":", linewidth=1)
+    bars.set_xlim(0, 1.12)
+    bars.set_xticks([])
+    bars.set_title("clicks kept, of all")
+    bars.spines[["top", "right", "bottom"]].set_visible(False)
+    lines.fill_between(*bound, color="lightgrey", label="all there was")
+    for name in reversed(names):
+        lines.plot(*curves[name], label=name, color=_colour(name), linewidth=1.5)
+    lines.margins(x=0)
+    lines.set_xlabel("seconds since the start")
+    lines.set_ylabel("clicks kept of the pages until then")
+    _finish(figure, lines, "as pages appeared", [path])
 
 
 def draw_plan(budgets: Sequence[float], shares: Sequence[float], marks: dict[str, float], path: Path) -> None:
@@ -187,6 +213,7 @@ def draw_spending(seen: Sequence[Portrait], budget: float, paths: Sequence[Path]
 _COLOURS = {
     "index": "black", "echo-newpages": "tab:red", "echo-schedule": "tab:orange", "echo-greedy": "tab:green",
     "fixed-quota": "tab:purple", "bfs": "tab:blue", "frequency": "tab:brown", "fixed-interval": "tab:grey",
+    "live": "tab:cyan",
 }  # fmt: skip
 
 

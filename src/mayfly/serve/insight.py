@@ -10,7 +10,6 @@ import numpy as np
 from fastapi import APIRouter, Query
 
 from mayfly.core import buying
-from mayfly.core.intervals import exact_plan, refusal_free_budget
 from mayfly.core.model import PerSecond, beliefs
 from mayfly.crawl.checkup import budget_of
 from mayfly.crawl.telling import address
@@ -46,17 +45,12 @@ async def plan(serving: With, budget: _Budget = None) -> PlanAnswer:
 
 
 def _plan(sources: Believed, budget: PerSecond) -> dict[str, Any]:
-    believed = beliefs(*sources[1:])
-    bound = buying.bound_of(believed)
-    told = {"budget": budget, "upper_bound": bound, "sources": len(sources.source)}
-    if bound <= 0:  # nothing is believed of any source yet, so there is nothing to plan for
-        return told | {"exact": {}, "smallest_budget": {}, "no_source_refused": 0.0, "curve": []}
-    return told | {
-        "exact": buying.facts(exact_plan(believed, budget), bound),
-        "smallest_budget": {f"{share:.0%}": buying.budget_for(believed, share, bound) for share in buying.SHARES},
-        "no_source_refused": refusal_free_budget(believed),
-        "curve": [_finite(buying.point(believed, float(multiple) * budget, bound)) for multiple in _CURVE],
-    }
+    believed, count = beliefs(*sources[1:]), len(sources.source)
+    if buying.bound_of(believed) <= 0:  # nothing is believed of any source yet, so there is nothing to plan for
+        nothing = {"exact": {}, "smallest_budget": {}, "no_source_refused": 0.0, "curve": []}
+        return {"budget": budget, "upper_bound": 0.0, "sources": count} | nothing
+    told = buying.offer(believed, budget, (_CURVE * budget).tolist())
+    return told | {"sources": count, "curve": [_finite(point) for point in told["curve"]]}
 
 
 def _finite(point: dict[str, float]) -> dict[str, float | None]:

@@ -149,6 +149,7 @@ class FindingAnswer(BaseModel):
     advice: str
     reason: str
     attention: bool
+    sources: dict[str, str]
 
 
 class HealthAnswer(BaseModel):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -169,7 +169,7 @@ class Fetched:
     text: str = ""
     reason: str = ""
     warc: str = ""  # "file:offset"
-    linked_hosts: Sequence[str] = ()  # other hosts it links
+    linked: Mapping[str, Sequence[str]] = field(default_factory=dict)  # other hosts it links, and articles there
 
 
 class LandedFetch(NamedTuple):
@@ -320,6 +320,7 @@ class Suggestion(NamedTuple):
     """A host fetched pages link to, that we do not watch."""
 
     host: str
+    fresh: float  # articles of it a week that no page had linked before, lately
     pages: int  # that link it
     sources: int  # whose pages do
     last_seen: Seconds

@@ -212,7 +212,14 @@ _READING = """
 CREATE INDEX pages_to_read ON pages (landed, source, published, found_at) WHERE outcome = 'fetched';
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS, _WATCHING, _READING)
+# Articles of other hosts that pages linked, by fingerprint, and the day one last did; by host, how many of them were
+# new of late, as of `last`.
+_LINKED = """
+CREATE TABLE linked_pages (hash INTEGER PRIMARY KEY, day INTEGER NOT NULL);
+ALTER TABLE linked_hosts ADD COLUMN fresh REAL NOT NULL DEFAULT 0;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS, _WATCHING, _READING, _LINKED)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

@@ -49,6 +49,7 @@ from mayfly.store.tables import (
     fetches,
     finding,
     hints,
+    linked,
     listings,
     pages,
     past,
@@ -145,7 +146,7 @@ class SqliteStore:
         return await self._read(lambda database: finding.candidates(database, host))
 
     async def suggestions(self, first: int) -> list[Suggestion]:
-        return await self._read(lambda database: finding.suggestions(database, first))
+        return await self._read(lambda database: linked.suggestions(database, first))
 
     # Pages
 

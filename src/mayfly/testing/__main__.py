@@ -9,10 +9,12 @@ import json
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from mayfly.core.model import DAY
 from mayfly.errors import MayflyError
+from mayfly.lab.shapes import Shape, read_shape
 from mayfly.testing import control
 from mayfly.testing.certificates import Certificates, make_certificates
 from mayfly.testing.journal import Journal
@@ -25,7 +27,7 @@ def main(words: list[str] | None = None) -> int:
     """Run the web; exit status 0 when asked to stop, 1 if it could not start."""
     asked = _options().parse_args(words)
     try:
-        shape = small_shape(asked.hosts, asked.days, asked.pages_per_day)
+        shape = _shape(asked)
         web = Web(seed=asked.seed, factor=asked.factor, shape=shape, head_start=asked.head_start * DAY)
         if asked.trace:
             web.write_trace(asked.trace)
@@ -39,12 +41,20 @@ def main(words: list[str] | None = None) -> int:
     return 0
 
 
+def _shape(asked: argparse.Namespace) -> Shape:
+    if asked.shape:
+        shape = read_shape(asked.shape)
+        return shape if asked.days is None else replace(shape, days=asked.days)
+    return small_shape(asked.hosts, 9.0 if asked.days is None else asked.days, asked.pages_per_day)
+
+
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m mayfly.testing", description="A web on loopback, until Ctrl-C.")
     parser.add_argument("--hosts", type=int, default=3, help="newspapers")
     parser.add_argument("--seed", type=int, default=1, help="another seed is another web")
     parser.add_argument("--factor", type=float, default=1.0, help="seconds of the world in a second; 3600: an hour")
-    parser.add_argument("--days", type=float, default=9.0, help="of the world")
+    parser.add_argument("--shape", type=Path, help="a TOML file for another world, as `mayfly lab make` takes it")
+    parser.add_argument("--days", type=float, help="of the world; else those of the shape, or 9")
     parser.add_argument("--head-start", type=float, default=2.0, help="days of the world that are over at the start")
     parser.add_argument("--pages-per-day", type=float, default=60.0, help="of the world's day, for each host")
     parser.add_argument("--port", type=int, default=0, help="0: any that is free")

@@ -43,7 +43,7 @@ def small_shape(hosts: int, days: float = 9.0, pages_per_day: float = 60.0) -> S
 def served_world(shape: Shape, seed: int, times: Times) -> Trace:
     """The world of this shape and seed, with a second feed and two sitemaps for each host."""
     world = make_world(shape, seed, "loopback")
-    names = {name: f"site-{number:02}.test" for number, name in enumerate(dict.fromkeys(world.hosts), start=1)}
+    names = {name: _served_name(name) for name in world.hosts}
 
     def served(at: FloatArray) -> FloatArray:
         return times.begin + (at - world.start - times.head_start) / times.factor
@@ -69,6 +69,16 @@ def served_world(shape: Shape, seed: int, times: Times) -> Trace:
         about={**world.about, "begin": times.begin, "factor": times.factor, "head_start": times.head_start},
     )
     return _with_more_sources(trace, page_hosts, NEWS_SITEMAP_KEEPS / times.factor)
+
+
+def _served_name(name: str) -> str:
+    """Numbers people count by.
+
+    >>> _served_name("site-000.test")
+    'site-01.test'
+    """
+    kind, number = name.removesuffix(".test").rsplit("-", 1)
+    return f"{kind}-{int(number) + 1:02}.test"
 
 
 def _at(interest: Interest, at: FloatArray) -> Interest:

@@ -13,6 +13,8 @@ import pytest
 from mayfly.core.model import HOUR, WEEK
 from mayfly.serve.app import make_app
 from mayfly.serve.guard import cookie_of
+from mayfly.serve.ops.figures import delays
+from mayfly.serve.ops.harvest import Pages
 from mayfly.store.sqlite import SqliteStore
 
 PAGES = ("/ops", "/ops/sources", "/ops/hosts", "/ops/health", "/ops/health/brief", "/ops/what-if")
@@ -102,6 +104,12 @@ def test_delays_and_clicks_by_age(little) -> None:
     assert clicks["pages"] == 8 and clicks["clicks"] == 16.0
     assert clicks["fitted"][-1] == pytest.approx(3.0 * (1 - np.exp(-clicks["age"][-1] / 2)))
     assert 1.5 <= max(value for value in clicks["seen"] if value is not None) <= 3.5
+
+
+def test_the_delays_of_a_few_pages_far_apart_are_drawn() -> None:
+    number, fetched = np.arange(24), HOUR * np.arange(24.0)
+    told = delays(Pages(number, number, fetched - 600, fetched - 300, fetched, number), 0.0, 24 * HOUR)
+    assert set(told["whole_median"]) == {600.0} and len(told["at"]) == 4
 
 
 def test_hosts_tell_errors_waits_and_robots(little) -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from mayfly.core.columns import Columns
-from mayfly.core.model import DAY, HOUR, FloatArray, IntArray, PerSecond, Seconds
+from mayfly.core.model import DAY, FloatArray, IntArray, PerSecond, Seconds
 
-CANDIDATES = np.exp(np.linspace(np.log(1 / (14 * DAY)), np.log(1 / HOUR), 18))
+# From interest that lasts two weeks to interest that is gone in seconds, as in worlds whose time runs fast.
+CANDIDATES = np.exp(np.linspace(np.log(1 / (14 * DAY)), np.log(1 / (10.0)), 36))
 FIRST_GUESS: PerSecond = 1 / DAY
 _CROWD = 20.0
+_LEAST = 1e-30  # exposure: with less than this no clicks could have been seen
+_OUT = -1e9  # in place of -inf, with which a parabola could not be drawn
 _SPREAD = 0.4  # standard deviation of ln μ between hosts (MATH §4.2)
 
 
@@ -62,7 +65,8 @@ class Decay:
 def _likelihood(clicks: FloatArray, ages: FloatArray, exposure: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         like = clicks * np.log(CANDIDATES * clicks / exposure) - CANDIDATES * ages
-    return np.where((clicks > 0) & (exposure > 0), like, -((np.log(CANDIDATES / FIRST_GUESS)) ** 2)) / _CROWD
+    like = np.where(exposure > _LEAST, like, _OUT)  # interest that had faded before anyone looked left no clicks
+    return np.where(clicks > 0, like, -((np.log(CANDIDATES / FIRST_GUESS)) ** 2)) / _CROWD
 
 
 def _best(like: FloatArray) -> FloatArray:

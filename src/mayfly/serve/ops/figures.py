@@ -24,6 +24,7 @@ _POINTS = 360  # of a figure, at most
 _LEAST = 2  # minutes a point: they are noted a little more than a minute apart
 _FIVE: Seconds = 5 * HOUR  # the paper's short window
 _AGES = 60
+_PARTS = 48  # of the time, that have percentiles of their own
 _FEWEST = 3  # pages that have a percentile
 _Span = Annotated[str, Query(max_length=10)]
 
@@ -92,8 +93,9 @@ def rates(minutes: list[Minute], since: Seconds, until: Seconds, budget: float) 
 
 def delays(pages: Pages, since: Seconds, until: Seconds) -> dict[str, Any]:
     """Median and 90th percentile of published → found, found → fetched and both, of pages by when they were fetched."""
-    width = max((until - since) / 48, 5 * MINUTE)
     rows = np.flatnonzero((pages.fetched >= since) & (pages.fetched < until))
+    many = min(max(len(rows) // (2 * _FEWEST), 1), _PARTS)  # fewer where pages are few, else most would have none
+    width = max((until - since) / many, 5 * MINUTE)
     order = rows[np.argsort(pages.fetched[rows], kind="stable")]
     edges = since + width * np.arange(int(np.ceil((until - since) / width)) + 1)
     bounds = np.searchsorted(pages.fetched[order], edges)

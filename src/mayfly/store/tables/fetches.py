@@ -8,12 +8,10 @@ from typing import NamedTuple
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.records import Fetched, FetchFailure, LandedFetch, Outcome
-from mayfly.store.tables import seen
+from mayfly.store.tables import linked, seen
 from mayfly.store.tables.words import storable
 
 _SMALL_BODY = 256  # bytes on the wire; empty answers and "please wait" are alike, but not the same page
-_MOST_HOSTS = 100  # linked by one page
-_MOST_SOURCES = 20  # counted for one linked host
 _DULL = ("old", "duplicate", "soft-404", "log-in")
 _SETTLED = ("fetched", *_DULL, "failed", "dropped")
 
@@ -71,7 +69,7 @@ def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
     others = [number for number in dict.fromkeys(aliases.tolist()) if number not in known]
     seen.alias(database, others, duplicate_of or fetched.page, fetched.at)
     if outcome == "fetched":
-        _note_hosts(database, fetched.linked_hosts, page.source, fetched.at)
+        linked.note(database, fetched.linked, page.source, fetched.at)
     return LandedFetch(outcome, duplicate_of)
 
 
@@ -165,19 +163,3 @@ def _credit(database: Database, source: SourceId, outcome: Outcome) -> None:
         database.execute("UPDATE sources SET good_pages = good_pages + 1 WHERE id = ?", (source,))
     elif outcome in _DULL:
         database.execute("UPDATE sources SET dull_pages = dull_pages + 1 WHERE id = ?", (source,))
-
-
-def _note_hosts(database: Database, hosts: Sequence[str], source: SourceId, at: Seconds) -> None:
-    some = [storable(host) for host in dict.fromkeys(hosts)][:_MOST_HOSTS]
-    if not some:
-        return
-    database.executemany(
-        "INSERT INTO linked_hosts VALUES (?1, 1, ?2)"
-        " ON CONFLICT DO UPDATE SET pages = pages + 1, last = max(last, excluded.last)",
-        [(host, at) for host in some],
-    )
-    database.executemany(
-        "INSERT OR IGNORE INTO linked_by SELECT ?1, ?2"
-        f" WHERE (SELECT count(*) FROM linked_by WHERE host = ?1) < {_MOST_SOURCES}",
-        [(host, source) for host in some],
-    )

@@ -1,4 +1,4 @@
-"""What the finder of sources keeps: hosts, links that may become sources, hosts others link to, robots.txt."""
+"""What the finder of sources keeps: hosts, links that may become sources, robots.txt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from mayfly.core.model import WEEK, Seconds
 from mayfly.store.connection import Database
-from mayfly.store.records import Candidate, Host, KeptRobots, Minute, Rest, Suggestion
+from mayfly.store.records import Candidate, Host, KeptRobots, Minute, Rest
 from mayfly.store.tables.words import storable
 
 _FORGET_AFTER: Seconds = WEEK  # a candidate that was not seen for so long
@@ -42,16 +42,6 @@ def note_candidates(database: Database, at: Seconds, host: str, urls: Sequence[s
 def candidates(database: Database, host: str) -> list[Candidate]:
     sql = "SELECT url, first_seen, last_seen FROM candidates WHERE host = ? ORDER BY first_seen, url"
     return [Candidate(*row) for row in _rows(database, sql, host)]
-
-
-def suggestions(database: Database, first: int) -> list[Suggestion]:
-    """Hosts that are not ours, most linked by fetched pages first."""
-    sql = (
-        "SELECT host, pages, (SELECT count(*) FROM linked_by WHERE linked_by.host = linked_hosts.host), last"
-        " FROM linked_hosts WHERE host NOT IN (SELECT host FROM hosts) AND host NOT IN (SELECT host FROM sources)"
-        " ORDER BY pages DESC, host LIMIT ?"
-    )
-    return [Suggestion(*row) for row in _rows(database, sql, first)]
 
 
 def robots(database: Database, origins: Sequence[str] | None) -> list[KeptRobots]:

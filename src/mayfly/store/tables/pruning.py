@@ -87,6 +87,7 @@ def sweeps(now: Seconds, keep: Retention) -> list[Sweep]:
         Sweep("minutes", "minutes", "at", "at < ?", (history,)),
         Sweep("rests", "rests", "site", "until < ?", (history,)),
         Sweep("linked_hosts", "linked_hosts", "host", "last < ?", (history,)),
+        Sweep("linked_pages", "linked_pages", "hash", "day < ?", (seen.day_of(history),)),
         Sweep("candidates", "candidates", "host", "last_seen < ?", (history,)),
         Sweep("robots", "robots", "origin", "fetched_at < ?", (now - WEEK,)),
     ]

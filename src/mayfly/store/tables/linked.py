@@ -1,0 +1,75 @@
+"""Hosts that fetched pages link to, and how much new is behind those links.
+
+A host shows new content if pages of ours keep linking articles there that none had linked before: a profile, an imprint
+or a button is the same address each time. So `fresh` counts addresses shaped as articles at their first link, fading by
+e in a week; in the long run it is how many of them come up a week. It is kept as of `last`, when the host was last
+linked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from mayfly.core.model import WEEK, Seconds, SourceId
+from mayfly.store.connection import Database
+from mayfly.store.records import Suggestion
+from mayfly.store.tables import seen
+from mayfly.store.tables.words import storable
+
+_MOST_HOSTS = 100  # linked by one page
+_MOST_SOURCES = 20  # counted for one linked host
+_FADING: Seconds = WEEK
+
+
+def note(database: Database, linked: Mapping[str, Sequence[str]], source: SourceId, at: Seconds) -> None:
+    """Count the hosts a page of this source links, and the articles there that no page had linked."""
+    some = {storable(host): articles for host, articles in list(linked.items())[:_MOST_HOSTS]}
+    new = _first_linked(database, some, at)
+    database.executemany(
+        "INSERT INTO linked_hosts (host, pages, last, fresh) VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET"
+        " pages = pages + 1, last = max(last, excluded.last), fresh ="
+        f" fresh * exp(min(last - excluded.last, 0) / {_FADING})"
+        f" + excluded.fresh * exp(min(excluded.last - last, 0) / {_FADING})",
+        [(host, at, new[host]) for host in some],
+    )
+    database.executemany(
+        "INSERT OR IGNORE INTO linked_by SELECT ?1, ?2"
+        f" WHERE (SELECT count(*) FROM linked_by WHERE host = ?1) < {_MOST_SOURCES}",
+        [(host, source) for host in some],
+    )
+
+
+def suggestions(database: Database, first: int) -> list[Suggestion]:
+    """Hosts that are not ours, those with the most new articles of late first; then the most linked."""
+    sql = (
+        f"SELECT host, fresh * exp((last - (SELECT max(last) FROM linked_hosts)) / {_FADING}) AS faded, pages,"
+        " (SELECT count(*) FROM linked_by WHERE linked_by.host = linked_hosts.host), last"
+        " FROM linked_hosts WHERE host NOT IN (SELECT host FROM hosts) AND host NOT IN (SELECT host FROM sources)"
+        " ORDER BY faded DESC, pages DESC, host LIMIT ?"
+    )
+    rows: list[Any] = database.execute(sql, (first,)).fetchall()
+    return [Suggestion(*row) for row in rows]
+
+
+def _first_linked(database: Database, linked: Mapping[str, Sequence[str]], at: Seconds) -> Counter[str]:
+    """By host, how many articles no page had linked; from now on all of them are known."""
+    pairs = [(host, url) for host, articles in linked.items() for url in articles]
+    numbers = seen.fingerprints(database, [url for _, url in pairs])
+    if not len(numbers):
+        return Counter()
+    hosts = dict(zip(numbers.tolist(), (host for host, _ in pairs), strict=True))
+    known: list[Any] = database.execute(
+        "SELECT hash FROM carray(?) AS asked CROSS JOIN linked_pages ON hash = asked.value", (apsw.carray(numbers),)
+    ).fetchall()
+    day = seen.day_of(at)
+    database.executemany(
+        "INSERT INTO linked_pages VALUES (?, ?) ON CONFLICT DO UPDATE SET day = excluded.day WHERE day < excluded.day",
+        [(number, day) for number in hosts],
+    )
+    for (number,) in known:
+        hosts.pop(number, None)
+    return Counter(hosts.values())
