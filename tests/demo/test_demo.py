@@ -58,7 +58,7 @@ def test_it_shows_the_whole_loop_and_leaves_nothing_running(tmp_path: Path) -> N
 
 @pytest.mark.trial
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends processes with their parent")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda one: one.name)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda one: one.name)
 def test_however_it_ends_nothing_runs_on(tmp_path: Path, how: signal.Signals) -> None:
     folder = tmp_path / "shown"
     with (tmp_path / "said").open("w+") as said:
@@ -70,7 +70,7 @@ def test_however_it_ends_nothing_runs_on(tmp_path: Path, how: signal.Signals) ->
         assert len(running(folder)) >= 3
         demo.send_signal(how)
         demo.wait(60)
-    assert demo.returncode != 0
+    assert demo.returncode != 0 and "Traceback" not in (tmp_path / "said").read_text()
     assert gone(folder)
 
 

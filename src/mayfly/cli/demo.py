@@ -22,7 +22,7 @@ from mayfly.demo import scene, story, verdict
 from mayfly.demo.readers import Readers, wishes
 from mayfly.demo.stage import Stage
 from mayfly.demo.verdict import Kept
-from mayfly.errors import RunError, UsageError
+from mayfly.errors import UsageError
 from mayfly.lab.plots import draw_kept
 from mayfly.lab.trace import Trace
 
@@ -145,10 +145,10 @@ def _compare(seeds: range, seconds: Seconds, tell: Tell) -> None:
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Whoever ends us ends all of it: a signal becomes an error, after which everything is closed."""
+    """Whoever ends us ends all of it: a signal becomes an exception, after which everything is closed."""
 
     def end(number: int, frame: object) -> None:
-        raise RunError(f"ended by {signal.Signals(number).name}")
+        raise SystemExit(128 + number)  # as a shell counts it; no task of the loop holds it back
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:

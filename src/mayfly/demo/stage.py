@@ -63,9 +63,10 @@ class Stage:
         about = json.loads(self._line("web", re.compile(r"^\{.*\}$", re.MULTILINE)))
         self.newspapers: list[str] = about["hosts"]
         settings = {
-            "contact": "https://example.org/the-demo-of-mayfly", "connect-to": about["connect_to"],
-            "allow-private-addresses": ["127.0.0.0/8"], "budget": scene.BUDGET, "host-delay": scene.HOST_DELAY,
-            "address-delay": 0, "log-push": scene.LOG_PUSH, "replan": scene.REPLAN, "bin": scene.BIN,
+            "contact": "https://example.org/the-demo-of-mayfly", "allow-private-addresses": ["127.0.0.0/8"],
+            "connect-to": [f":80:{about['address']}:{about['port']}"], "budget": scene.BUDGET,
+            "host-delay": scene.HOST_DELAY, "address-delay": 0, "log-push": scene.LOG_PUSH,
+            "replan": scene.REPLAN, "bin": scene.BIN,
         }  # fmt: skip
         lines = (f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
         (self.home / "mayfly.toml").write_text(
