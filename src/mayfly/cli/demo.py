@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -165,7 +167,9 @@ def _has_screen() -> bool:
 
 
 def _say(text: str) -> None:
-    typer.echo(f"{text}\n")
+    wide = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    lines = (textwrap.fill(line, wide, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    typer.echo("\n".join(lines) + "\n")
 
 
 def _silence(text: str) -> None:
