@@ -29,7 +29,7 @@ def main(seconds: str = "90") -> None:
                 if line.startswith("All of it goes on"):
                     break
             shutil.copy(f"{folder}/demo/kept.png", HERE / "kept.png")
-            (HERE / "demo.txt").write_text(said.partition("All of it goes on")[0].replace(folder + "/", ""))
+            sys.stdout.write(said.partition("All of it goes on")[0].replace(folder + "/", ""))  # for README
             take(re.search(r"http://[\d.:]+", said)[0])
         finally:
             demo.terminate()

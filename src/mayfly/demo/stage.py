@@ -24,7 +24,8 @@ from mayfly.testing.misbehaviour import MISBEHAVIOURS
 from mayfly.testing.witness import Visit, read_journal
 
 _MARK = ".mayfly-demo"  # a folder with this file in it is ours to empty
-_PATIENCE: Seconds = 60.0  # for a process to start, or to end when asked
+_PATIENCE: Seconds = 60.0  # for a process to start
+_GRACE: Seconds = 5.0  # and to end when asked
 _SET_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 
 
@@ -97,12 +98,13 @@ class Stage:
     def stop(self, name: str) -> None:
         """Ask a process to finish what it does and end; wait for it."""
         process = self._processes.pop(name)
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        for _ in range(2):  # the second time at once, for some of its hosts never answer
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+                return
+        process.kill()
+        process.wait()
 
     def check(self) -> None:
         """That all that was started still runs."""
@@ -177,7 +179,7 @@ def _die_with_parent() -> Callable[[], None] | None:
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None)
-    return lambda: libc.prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+    return lambda: libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _empty(folder: Path) -> None:
