@@ -23,7 +23,8 @@ router = APIRouter(prefix="/ops/data", include_in_schema=False)
 _POINTS = 360  # of a figure, at most
 _LEAST = 2  # minutes a point: they are noted a little more than a minute apart
 _QUICK: Seconds = 10 * MINUTE  # so little time is drawn by the log itself,
-_BEAT: Seconds = 5.0  # in parts of this length
+_BEAT: Seconds = 5.0  # in parts of this length,
+_FEWEST_BEATS = 12  # so many at least
 _FIVE: Seconds = 5 * HOUR  # the paper's short window
 _AGES = 60
 _PARTS = 48  # of the time, that have percentiles of their own
@@ -102,13 +103,14 @@ def beats(counted: list[Beat], minutes: list[Minute], since: Seconds, until: Sec
     count = int((until - begin) // _BEAT)
     rows = {round((one.at - begin) / _BEAT): one for one in counted}
     first = min(rows, default=count)
-    some = [rows.get(place, Beat(0.0, 0, 0, 0)) if place >= first else None for place in range(count)]
-    told: dict[str, Any] = {"at": [begin + _BEAT * place for place in range(count)], "now": budget}
+    shown = range(max(min(first, count - _FEWEST_BEATS), 0), count)  # a young crawl fills the figure
+    some = [rows.get(place, Beat(0.0, 0, 0, 0)) if place >= first else None for place in shown]
+    told: dict[str, Any] = {"at": [begin + _BEAT * place for place in shown], "now": budget}
     for name, of in (("crawls", "crawls"), ("pages", "pages"), ("others", "failures"), ("failures", "failures")):
         told[name] = [None if one is None else round(getattr(one, of) / _BEAT, 3) for one in some]
     told["budget"] = [None if one is None else budget for one in some]
     prices = {int((one.at + MINUTE - begin) // _BEAT): one.price for one in minutes}  # known at the minute's end
-    told["price"] = _carried([prices.get(place) for place in range(count)])
+    told["price"] = _carried([prices.get(place) for place in shown])
     return told
 
 
