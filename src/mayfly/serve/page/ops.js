@@ -128,7 +128,7 @@ function options(made, width) {
     width, height: width < 480 ? 200 : 240,
     scales: { x: { time: made.time !== false, distr: made.log ? 3 : 1, ...(made.log ? { range: (_, low, high) => [low, high] } : {}) }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, ...(made.axis ? { values: (_, ticks) => ticks.map((tick) => tick === null ? "" : made.axis(tick)) } : { values: TIMES }) },
+      { ...axis, space: 90, ...(made.axis ? { values: (_, ticks) => ticks.map((tick) => tick === null ? "" : made.axis(tick)) } : { values: TIMES }) },
       { ...axis, size: 62, ...(made.steps ? { incrs: made.steps } : {}), values: (_, ticks) => ticks.map((tick) => made.unit(tick)) },
     ],
     series: [made.time === false ? { label: "at", value: (_, value) => value === null || value === undefined ? "–" : made.axis(value) } : { value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...made.series],
