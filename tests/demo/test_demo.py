@@ -67,8 +67,7 @@ def test_however_it_ends_nothing_runs_on(tmp_path: Path, how: signal.Signals) ->
         until = time.monotonic() + 60
         while not (folder / "crawl.log").exists():
             assert demo.poll() is None and time.monotonic() < until, (tmp_path / "said").read_text()
-            time.sleep(0.1)
-        assert len(running(folder)) >= 3
+            time.sleep(0.001)  # to come while the crawl is being started
         demo.send_signal(how)
         demo.wait(60)
     assert demo.returncode != 0 and "Traceback" not in (tmp_path / "said").read_text()
