@@ -22,6 +22,7 @@ from mayfly.core.model import PLACES, Beliefs, FloatArray, IntArray, PageId, Sec
 PageOrder: TypeAlias = Literal["worth", "newest", "oldest"]
 
 _GONE = -math.inf
+_STEEPEST = 600.0  # of an exponent: a key stays a number, however fast interest fades
 _ROOM = 1024
 
 
@@ -88,7 +89,7 @@ class Frontier:
         profit = sum(self._profit[source] for source in sources) / len(sources) * self._place_worth[place] * merit
         decay = sum(self._decay[source] for source in sources) / len(sources)
         row.profit[number], row.decay[number] = profit, decay
-        return self._push(number, site, profit * math.exp(decay * (published - self._reference)))
+        return self._push(number, site, profit * math.exp(min(decay * (published - self._reference), _STEEPEST)))
 
     def show(self, page: PageId, source: SourceId, place: int, merit: float = 1.0) -> bool:
         """One more source shows a waiting page, so it is worth another sum. True if it is now the first of its site."""
@@ -126,7 +127,8 @@ class Frontier:
         row, number = self._row, self._where[page]
         if self._order != "worth":
             return now - abs(float(row.key[number]))
-        return float(row.profit[number]) * math.exp(float(row.decay[number]) * (float(row.published[number]) - now))
+        age = max(now - float(row.published[number]), 0.0)  # where the clock was set back it may be to come
+        return float(row.profit[number]) * math.exp(-float(row.decay[number]) * age)
 
     def best(self, now: Seconds, first: int) -> list[tuple[PageId, float]]:
         """The first pages of all sites together and what each is worth now. Reads all rows."""
@@ -163,7 +165,7 @@ class Frontier:
         worth = beliefs.place_worth[row.place] * row.merit
         row.profit[:] = _mean_by(of, beliefs.page_profit[source], row.size) * worth
         row.decay[:] = _mean_by(of, beliefs.profit_decay[source], row.size)
-        row.key[:] = row.profit * np.exp(-row.decay * (now - row.published))
+        row.key[:] = row.profit * np.exp(-row.decay * np.maximum(now - row.published, 0.0))
         dropped = [int(page) for page in row.page[row.key < drop]]
         for page in dropped:
             self.take(page)

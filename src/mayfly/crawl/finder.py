@@ -27,6 +27,7 @@ from mayfly.urls import canonical, host_of, same_page, site_of
 _FEED_PLACES = ("/feed", "/rss.xml", "/rss", "/atom.xml", "/feed.xml", "/index.xml")
 _SITEMAP_PLACES = ("/sitemap.xml", "/news-sitemap.xml", "/sitemap_news.xml")
 _MOST_SITEMAPS = 12  # of one host; those named for news first, then the last ones, which are mostly the newest
+_NOBODY = (Reason.BAD_URL, Reason.DNS, Reason.CONNECT, Reason.CONNECT_TIMEOUT)
 _MOST_INDEXES = 4  # that are read, or sitemaps named in robots.txt; those named for news first
 _MOST_ELSEWHERE = 3  # feeds on other sites: a paper's own may lie with a service, a list of others' is their affair
 
@@ -106,7 +107,7 @@ class Finder:
             if now.document is not None:
                 final = now.document.url
                 return now, final if site_of(final) == site_of(address) else address
-            if not isinstance(visit.answer, Failed) or visit.answer.status is None:  # who answered says most
+            if not isinstance(visit.answer, Failed) or visit.answer.reason in _NOBODY:  # who answered says most
                 visit = now
         return visit, host
 

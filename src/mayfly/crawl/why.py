@@ -171,9 +171,10 @@ async def _of_past(told: Told, store: Store, source: Source, now: Seconds) -> No
 
 
 def _what_would_change(told: Told, source: Source, estimate: Estimate, price: float | None) -> None:
-    twice = _interval(estimate, price, 2.0)
-    once = _interval(estimate, price, 1.0)
-    if twice is not None:
+    once, twice = (_interval(estimate, price, times) for times in (1.0, 2.0))
+    if estimate.interval is not None and once is None:
+        pass  # by this price it would not be crawled at all: it has moved since the plan, and tells nothing
+    elif twice is not None:
         if estimate.interval is not None and once is not None:
             twice *= estimate.interval / once  # the plan knows of more than this curve
         told.add(f"With twice the links or twice the clicks it would be crawled every {about(twice)}.", if_twice=twice)

@@ -12,7 +12,16 @@ from typing import Protocol, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.hints import Hint, HintRow, Subscription
-from mayfly.store.listings import Believed, Counted, HostsListed, Listing, PageColumns, SourcesListed, VisitOfSource
+from mayfly.store.listings import (
+    Beat,
+    Believed,
+    Counted,
+    HostsListed,
+    Listing,
+    PageColumns,
+    SourcesListed,
+    VisitOfSource,
+)
 from mayfly.store.past import ClockStep, Past
 from mayfly.store.records import (
     Candidate,
@@ -212,6 +221,9 @@ class Store(Protocol):
 
     async def fetched_since(self, landed: int) -> PageColumns:
         """When pages that were kept behind the cursor were published, found and fetched; some thousand at most."""
+
+    async def beats(self, since: Seconds, width: Seconds) -> list[Beat]:
+        """What happened lately, counted in parts of so many seconds; of the last 60,000 happenings at most."""
 
     async def counted_since(self, seq: int | None) -> Counted:
         """How much happened behind the cursor; None: only where the cursor is now."""

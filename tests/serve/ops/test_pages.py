@@ -13,8 +13,10 @@ import pytest
 from mayfly.core.model import HOUR, WEEK
 from mayfly.serve.app import make_app
 from mayfly.serve.guard import cookie_of
-from mayfly.serve.ops.figures import delays
+from mayfly.serve.ops.figures import beats, delays
 from mayfly.serve.ops.harvest import Pages
+from mayfly.store.listings import Beat
+from mayfly.store.records import Minute
 from mayfly.store.sqlite import SqliteStore
 
 PAGES = ("/ops", "/ops/sources", "/ops/hosts", "/ops/health", "/ops/health/brief", "/ops/what-if")
@@ -85,6 +87,24 @@ def test_numbers_of_the_crawl(little) -> None:
     assert max(value for value in rate["crawls"] if value is not None) == pytest.approx(0.5)
     assert max(value for value in rate["budget"] if value is not None) == 2.0
     assert len(rate["at"]) == len(rate["crawls"]) == len(rate["price"]) <= 361
+
+
+def test_a_young_crawl_is_drawn_by_seconds() -> None:
+    minutes = [Minute(at=40.0, crawls=1, pages=1, others=0, failures=0, found=0, price=0.5, budget=2.0)]
+    told = beats([Beat(100.0, 10, 5, 0), Beat(110.0, 0, 20, 5)], minutes, -480.0, 122.0, 2.0)
+    drawn = {at: place for place, at in enumerate(told["at"])}
+    assert told["crawls"][drawn[95.0]] is None  # before anything happened
+    assert [told["crawls"][drawn[at]] for at in (100.0, 105.0, 110.0, 115.0)] == [2.0, 0.0, 0.0, 0.0]
+    assert [told["pages"][drawn[at]] for at in (100.0, 110.0)] == [1.0, 4.0]
+    assert told["others"][drawn[110.0]] == 1.0
+    assert 120.0 not in drawn  # is not over
+    assert told["price"][drawn[95.0]] is None and told["price"][drawn[100.0]] == told["price"][drawn[115.0]] == 0.5
+
+
+def test_the_time_shown_first_is_the_shortest_that_holds_the_crawl(little, nothing) -> None:
+    assert 'href="/ops?span=10m" aria-current="true"' in nothing.one("/ops").text
+    assert 'href="/ops?span=6h" aria-current="true"' in little.one("/ops").text
+    assert 'href="/ops?span=1w" aria-current="true"' in little.one("/ops?span=1w").text
 
 
 def test_quality_is_what_was_seen_and_the_rest(little) -> None:
