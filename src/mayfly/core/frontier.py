@@ -137,6 +137,21 @@ class Frontier:
         pages = [int(page) for page in row.page[rows[row.key[rows] > _GONE]]]
         return [(page, self.worth(page, now)) for page in pages]
 
+    def best_by(self, group_of_source: IntArray, groups: int) -> dict[int, PageId]:
+        """The page worth most in each group of sources, by the source that showed it first. Reads all rows.
+
+        None where pages are not valued.
+        """
+        if self._order != "worth":
+            return {}
+        of, source = self._shown_by.row[: self._lines], self._shown_by.source[: self._lines]
+        group = np.zeros(self._row.size, np.int64)
+        group[of[::-1]] = group_of_source[source[::-1]]
+        rows = np.argsort(self._row.key, kind="stable")
+        best = np.full(groups, -1)
+        best[group[rows]] = np.where(self._row.key[rows] > _GONE, rows, -1)
+        return {number: int(self._row.page[row]) for number, row in enumerate(best.tolist()) if row >= 0}
+
     def revalue(
         self,
         beliefs: Beliefs,

@@ -4,7 +4,8 @@ Theory of operation. `observe` folds events into what is known and into the esti
 estimates are read once into beliefs, and the policy plans with them. `next` compares two candidates only: the best
 known page and the best source among the sites that are free (`frontier.py`, `rota.py`); the policy says whose turn it
 is. The site is then locked until the outcome is observed, and rests for the delay after it (`politeness.py`). Every so
-often, as the probe share says, the source longest unseen goes before both, so that nothing starves for good.
+often, as the probe share says, the source longest unseen goes before both, or a page of the host longest untried
+(`samples.py`), so that nothing starves for good.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
+from mayfly.core.samples import Samples
 from mayfly.core.wants import PINNED, Wants
 
 STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
@@ -75,6 +77,7 @@ class Scheduler:
         self._shortest_round = shortest_round
         self._fetches = 0
         self._probes = 0.0
+        self._samples = Samples()
         self._sites = 0
         self.dropped: set[PageId] = set()
         self.beliefs: Beliefs | None = None
@@ -149,6 +152,7 @@ class Scheduler:
         sites = [_NO_SITE] * len(event.sites) if self._gate.stands_open else event.sites
         hosts = self._known.add_sources(event.hosts, sites, event.at)
         self._estimator.added(hosts)
+        self._samples.grow(int(hosts.max(initial=-1)) + 1, event.at)
         if self.merits is not None:
             self.merits.added(hosts, event.kinds)
         self._grow_sites()
@@ -188,6 +192,7 @@ class Scheduler:
         self._known.source.seen[:] += by
         self._gate.stepped(by)
         self._policy.stepped(by)
+        self._samples.stepped(by)
         self._retries = [(at + by, fetch, site) for at, fetch, site in self._retries]
         self._replan_at += by
         self._round_until += by
@@ -223,6 +228,9 @@ class Scheduler:
     def _page_fetched(self, event: events.PageFetched) -> None:
         at, number = event
         self._wants.hints.proved(number, right=True)
+        page = self._known.pages.get(number)
+        if page is not None:
+            self._samples.fetched(int(self._known.source.host[page.sources[0]]), at)
         self._pages.fetched(number, at)
         self._landed(Fetch("page", number), at)
 
@@ -283,13 +291,16 @@ class Scheduler:
         return Wait(min(self._next_chance(), now + soon))
 
     def _due_probe(self, now: Seconds) -> Fetch | None:
-        """The source longest unseen, if the probe share has earned it a fetch and it has starved for long."""
+        """If the probe share has earned it: the source longest unseen, or a page of the host longest untried."""
         self._probes += self._probe
         if self._probes < 1:
             return None
         self._probes -= 1
         source = self._known.longest_unseen(self._gate.free, before=now - STARVED)
-        return None if source is None else self._take_source(source)
+        if source is not None:
+            return self._take_source(source)
+        page = self._samples.take(self._frontier, self._gate.free)
+        return None if page is None else self._take_page(page)
 
     def _best_page(self) -> PageId | None:
         if self._gate.stands_open:  # one queue for all
@@ -375,6 +386,7 @@ class Scheduler:
             if page in self._frontier:
                 self._frontier.take(page)
                 self.dropped.add(page)
+        self._samples.choose(self._frontier, row.host, now)
         self._page_heads = []
         for site in np.flatnonzero(self._gate.free).tolist():
             self._offer_page(site)

@@ -100,7 +100,7 @@ class Bayes:
         self._by_place.count(clicks.place, clicks.number * clicks.share)
         timed = slice(None) if clicks.timed is None else clicks.timed  # a day's sum says what, not how fast it fades
         self._decay.count(host[clicks.source[timed]], clicks.age[timed], clicks.number[timed])
-        self._decay_of = self._decay.fit()
+        self._believe_decay(self._decay.fit(), host)
         if self._use_places:
             self._place_worth = self._worth_of_places()
 
@@ -146,6 +146,17 @@ class Bayes:
 
     def _hoped(self, profit: FloatArray, exposure: FloatArray) -> FloatArray:
         return np.asarray(profit + self._hope * np.sqrt(_CROWD * profit / (exposure + self._profit_trust)))
+
+    def _believe_decay(self, decay: FloatArray, host: IntArray) -> None:
+        """Take a new belief in how fast interest fades, and see in its light what pages have shown so far.
+
+        A first day's belief may be off by ten times, and a source that looks too poor by it to be tried again would pay
+        for it for weeks.
+        """
+        shown, left = self._decay.restated(self._decay_of, decay)
+        for yields in self._by_source, self._by_finder:
+            yields.restate(shown[host], left[host])
+        self._decay_of = decay
 
     def _worth_of_places(self) -> FloatArray:
         """Clicks seen at each place by clicks expected there, with one for the mean page found."""
