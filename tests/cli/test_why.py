@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mayfly.core.estimates.pagevalue import PageValue
-from mayfly.core.features import Features
+from mayfly.core.features import Features, slot_of
 from mayfly.core.model import DAY
 from mayfly.store.hints import NamedHub, Subscription
 from mayfly.store.records import ClickRow, Crawled, Memory, Page
@@ -115,10 +115,10 @@ def test_what_a_page_was_foreseen_to_be_worth_is_said_with_its_strongest_feature
 
     kept = asyncio.run(page())
     assert not any("mean page of its sources" in said for said in told(command, kept.url)["says"])
-    features, value = Features(), PageValue()
-    names, _ = features.standing(kept.url, kept.anchor, kept.source, kept.found_at)
+    value = PageValue()
+    names = Features().names(kept.url, kept.anchor, kept.context, kept.source, kept.found_at)
     section = next(name for name in names if name.startswith("section"))
-    slots = np.array([[features.slot(section)]])
+    slots = np.array([[slot_of(section)]])
     for _ in range(30):
         value.learn(slots, np.array([5.0]), np.array([20.0]))
         value.learn(np.array([[0]]), np.array([5.0]), np.array([2.0]))

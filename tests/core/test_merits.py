@@ -89,10 +89,29 @@ def test_another_source_makes_a_page_another() -> None:
     told = Told()
     page = told.find("news", 1, 0.0, rank=30.0)
     before = told.merits._slots[page.card].copy()
-    told.merits.shown(page, 0, rank=2.0)
+    page.shown_by(0, None)
+    told.merits.shown(page, rank=2.0)
     after = told.merits._slots[page.card]
     assert (before != after).sum() == 3  # how many sources, a front page among them, and higher up
-    assert np.array_equal(told.merits.of(np.array([page.card])), [page.merit])
+    assert told.merits.of(np.array([page.card])) == pytest.approx([page.merit])
+
+
+def test_pages_found_together_are_what_they_are_one_by_one() -> None:
+    together, apart = Told(), Told()
+    for told in together, apart:
+        told.live(100, {"great": 8.0, "small": 0.5}, {"great": 0, "small": 0})
+    new = [NewPage(900 + n, rank=n + 1.0, url=f"https://a.test/{'great' if n % 2 else 'small'}/{n}") for n in range(6)]
+    pages = [[KnownPage(0.0, 0.0, (0,), 0) for _ in new] for _ in range(2)]
+    together.merits.found(new, pages[0], 0, 101 * HOUR)
+    for one, page in zip(new, pages[1], strict=True):
+        apart.merits.found([one], [page], 0, 101 * HOUR)
+    cards = [np.array([page.card for page in those]) for those in pages]
+    merits = together.merits.of(cards[0]), apart.merits.of(cards[1])
+    assert merits[0] == pytest.approx(merits[1])
+    assert merits[0] == pytest.approx([page.merit for page in pages[0]])
+    assert together.merits.refine(BELIEFS).found_profit == pytest.approx(
+        apart.merits.refine(BELIEFS).found_profit, 1e-3
+    )
 
 
 def test_cards_are_given_again_when_nothing_is_left_to_learn() -> None:
@@ -108,7 +127,7 @@ def test_a_page_that_was_given_up_takes_no_part() -> None:
     page = told.find("news", 0, 0.0)
     told.merits.gone(page)
     assert page.card == 0
-    told.merits.shown(page, 1, 1.0)
+    told.merits.shown(page, 1.0)
     told.merits.seen(page, 1.0)
     told.merits.gone(page)
     other, third = told.find("news", 0, 2.0), told.find("news", 0, 2.0)

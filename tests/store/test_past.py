@@ -6,7 +6,7 @@ from mayfly.store.records import ClickRow, FetchFailure
 
 def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store, make) -> None:
     store.commit(make.crawl(0, 1000.0, 1, wanted=False, first=True))
-    store.commit(make.crawl(0, 1100.0, 1, 2, 3, published=1050.0, published_from="feed"))
+    store.commit(make.crawl(0, 1100.0, 1, 2, 3, context="around it", published=1050.0, published_from="feed"))
     store.commit(make.fetched(1, 1110.0, published=1.0, published_from="meta"))
     store.commit(FetchFailure("source", 1, 1115.0, "dns"))
     store.clock_stepped(ClockStep(520.0, -600.0))
@@ -18,8 +18,8 @@ def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store
             1100.0,
             0,
             [
-                PastPage(1, make.site, 1050.0, 2, make.url(2), "page 2"),
-                PastPage(2, make.site, 1050.0, 3, make.url(3), "page 3"),
+                PastPage(1, make.site, 1050.0, 2, make.url(2), "page 2", "around it"),
+                PastPage(2, make.site, 1050.0, 3, make.url(3), "page 3", "around it"),
             ],
             [],
             1,

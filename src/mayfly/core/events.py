@@ -28,6 +28,7 @@ class NewPage(NamedTuple):
     rank: float | None = None  # place of the link on the source, 1 = top; None: not said
     url: str = ""
     title: str = ""  # the text of its link
+    context: str = ""  # the text around that
 
 
 class SourceCrawled(NamedTuple):

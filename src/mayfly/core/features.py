@@ -2,11 +2,14 @@
 
 Every feature has a name ("section a.test/sport", "rank 3", "word storm"); a name is hashed to a slot of the table of
 weights, so that the table has one size whatever the web says. Words have a half of the table for themselves: there are
-many, each says little, and the model trusts them later. A page has a row of `WIDTH` slots; 0 stands for no feature. The
-first `MOVING` of them change when another source shows the page, the others never.
+many, each says little, and the model trusts them later. A page has a row of at most `WIDTH` slots; 0 stands for no
+feature. The first `MOVING` of them change when another source shows the page, the others never.
 
 Addresses are read as they are: host, sections (the path without its last part) and slug. No word and no host is known
 beforehand.
+
+Slots are asked for with every page found, names only when someone asks why. So slots are looked up: those of counts in
+tables, those of sections, sources and words by what they are made of, without a name to be spelled.
 """
 
 from __future__ import annotations
@@ -15,20 +18,57 @@ import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
-from mayfly.core.model import HOUR, Seconds
+from mayfly.core.model import HOUR, Seconds, SourceId
 
 WIDTH = 32
 MOVING = 3
 TABLE = 1 << 18  # slots
 WORDS = TABLE // 2  # slots from here on are of words
 
-_MOST_WORDS = 10
+_MOST_WORDS = 10  # of the slug and the link,
+_MOST_ALL_WORDS = 14  # and of the text around it, so far as there is room
 _MOST_SECTIONS = 4
+_MOST_SOURCES = 5
 _MOST_REMEMBERED = 200_000
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_LONG_WORD = re.compile(r"[^\W\d_]{5,}")  # of a text: the short ones are mostly those that every text has
 _DIGIT = re.compile(r"\d")
+_DIGITS = b"0123456789"
 _DAY_HOURS = 3  # hours of the day that count as one
+_Key = TypeVar("_Key")
+
+
+def slot_of(name: str) -> int:
+    """Where the weight of a feature stands."""
+    first, size = (WORDS, TABLE - WORDS) if name.startswith(("word ", "near ")) else (1, WORDS - 1)
+    return first + zlib.crc32(name.encode(errors="surrogatepass")) % size
+
+
+def _steps(kind: str, most: int) -> list[int]:
+    """Slots of a feature that counts, 0 … most."""
+    return [slot_of(f"{kind} {count}") for count in range(most + 1)]
+
+
+_FRONTS, _RANK, _NO_RANK = _steps("fronts", 3), _steps("rank", 127), slot_of("rank ?")
+_ALONE_ON = slot_of("fronts False"), slot_of("fronts True")  # what only one source shows is a class of its own
+_HOUR, _WEEKDAY = _steps("hour", 24 // _DAY_HOURS - 1), _steps("weekday", 6)
+_DIGIT_COUNT, _LENGTH, _WORD_COUNT = _steps("digits", 12), _steps("length", 10), _steps("words", 12)
+_ALIKE, _ASKED = _steps("titles like it", 3), _steps("asked for", 4)
+
+
+class _Link(NamedTuple):
+    """A link, read: what its features are made of."""
+
+    folder: str  # the address before the slug
+    digits: int
+    length: int
+    many: int  # words
+    alike: int | None  # None: too few words to tell
+    asked: int | None  # None: nobody says what is asked for
+    words: list[str]
+    near: list[str]
 
 
 class Features:
@@ -36,8 +76,11 @@ class Features:
 
     def __init__(self) -> None:
         self.trends: dict[str, float] = {}  # word → share of the heaviest
-        self._slots: dict[str, int] = {}
-        self._sections: dict[str, list[str]] = {}
+        self._sections: dict[str, list[int]] = {}
+        self._sources: dict[int, int] = {}  # slots of "first on"
+        self._hosts: dict[tuple[int, int], int] = {}  # slots of "sources of host"
+        self._words: dict[str, int] = {}
+        self._near: dict[str, int] = {}
         self._titles: dict[int, int] = {}  # how many pages had a title of these words
 
     def follow(self, trends: Mapping[str, float]) -> None:
@@ -48,61 +91,69 @@ class Features:
             for word in _WORD.findall(term.lower()):
                 self.trends[word] = max(self.trends.get(word, 0.0), weight / most)
 
-    def slot(self, name: str) -> int:
-        """Where the weight of a feature stands."""
-        return self._slots.get(name) or self._slot(name)
+    # As slots
 
-    def slots(self, names: Sequence[str], words: Sequence[str] = ()) -> list[int]:
-        """The slots of features and of words."""
-        known = self._slots
-        found = [known.get(name) or self._slot(name) for name in names]
-        return found + [known.get(word) or self._slot(word) for word in words]
-
-    def moving(self, sources: int, fronts: int, rank: float | None, host: int) -> list[str]:
+    def moving(self, sources: int, fronts: int, rank: float | None, host: int) -> list[int]:
         """By how many sources, how many front pages among them, and how high on the best of them it is shown."""
-        step = "?" if rank is None else int(2 * math.log2(max(rank, 1.0)))
-        return [f"sources {min(sources, 5)} of host {host}", f"fronts {min(fronts, 3)}", f"rank {step}"]
+        key = host, min(sources, _MOST_SOURCES)
+        of_host = self._hosts.get(key) or _remember(self._hosts, key, slot_of(f"sources {key[1]} of host {host}"))
+        on = _FRONTS[min(fronts, 3)] if sources > 1 else _ALONE_ON[fronts]
+        return [of_host, on, _NO_RANK if rank is None else _RANK[_rank_step(rank)]]
 
-    def standing(self, url: str, title: str, first: int, at: Seconds) -> tuple[list[str], list[str]]:
-        """All else, names of features and of words, of a page with this address and anchor text.
+    def of_crawl(self, first: SourceId, at: Seconds) -> list[int]:
+        """What the pages have in common that a source is the first to show, at `at`."""
+        hour, weekday = _when(at)
+        on = self._sources.get(first) or _remember(self._sources, first, slot_of(f"first on {first}"))
+        return [on, _HOUR[hour], _WEEKDAY[weekday]]
 
-        `first` is the source that showed it before all others, at `at`.
-        """
+    def of_link(self, url: str, title: str = "", context: str = "") -> list[int]:
+        """Of an address, the text of the link to it and the text around that."""
+        folder, digits, length, many, alike, asked, words, near = self._read(url, title, context)
+        slots = [_DIGIT_COUNT[digits], _LENGTH[length], _WORD_COUNT[many]]
+        slots += self._sections.get(folder) or self._remember_sections(folder)
+        if alike is not None:
+            slots.append(_ALIKE[alike])
+        if asked is not None:
+            slots.append(_ASKED[asked])
+        known = self._words
+        slots += [known.get(word) or _remember(known, word, slot_of(f"word {word}")) for word in words]
+        if near:
+            known = self._near
+            slots += [known.get(word) or _remember(known, word, slot_of(f"near {word}")) for word in near]
+        return slots
+
+    # As names, in the same order
+
+    def names(
+        self, url: str, title: str, context: str, first: SourceId, at: Seconds, rank: float | None = None
+    ) -> list[str]:
+        """Of a page: all but by how many it is shown."""
+        link, (hour, weekday) = self._read(url, title, context), _when(at)
+        names = [f"rank {'?' if rank is None else _rank_step(rank)}", f"first on {first}"]
+        names += [f"hour {hour}", f"weekday {weekday}"]
+        names += [f"digits {link.digits}", f"length {link.length}", f"words {link.many}", *_sections(link.folder)]
+        if link.alike is not None:
+            names.append(f"titles like it {link.alike}")
+        if link.asked is not None:
+            names.append(f"asked for {link.asked}")
+        return names + [f"word {word}" for word in link.words] + [f"near {word}" for word in link.near]
+
+    def _read(self, url: str, title: str, context: str) -> _Link:
         path = url.partition("?")[0].rstrip("/")
         cut = path.rfind("/") + 1
         slug = path[cut:]
-        names = self._sections.get(path[:cut]) or self._read_sections(path[:cut])
-        day, hour = divmod(int(at // HOUR), 24)
         words = _WORD.findall(f"{slug} {title}".lower() if title else slug.lower())[: 2 * _MOST_WORDS]
         distinct = list(dict.fromkeys(words))[:_MOST_WORDS]
-        names = [
-            *names,
-            f"first on {first}",
-            f"digits {min(len(_DIGIT.findall(slug)), 12)}",
-            f"length {min(len(slug) // 12, 10)}",
-            f"words {min(len(words), 12)}",
-            f"hour {hour // _DAY_HOURS}",
-            f"weekday {day % 7}",
-        ]
-        if len(distinct) > 3:
-            names.append(f"titles like it {self._alike(distinct)}")
+        alike = self._alike(distinct) if len(distinct) > 3 else None
+        asked = None
         if self.trends:
-            asked = max((self.trends.get(word, 0.0) for word in distinct), default=0.0)
-            names.append(f"asked for {math.ceil(4 * asked)}")
-        return names, [f"word {word}" for word in distinct]
-
-    def _read_sections(self, path: str) -> list[str]:
-        """Features of the host and the path before the slug; pages share them, so they are remembered."""
-        host, *sections = [part for part in path.partition("://")[2].split("/") if part] or [""]
-        sections = [part for part in sections if not part.isdigit()]
-        names = [f"depth {min(path.count('/'), 8)}", f"section {'/'.join([host, *sections[:1]])}"]
-        if len(sections) > 1:
-            names.append(f"section {'/'.join([host, *sections[:2]])}")
-        names += [f"in {part}" for part in sections[:_MOST_SECTIONS]]
-        if len(self._sections) >= _MOST_REMEMBERED // 10:
-            self._sections.clear()
-        self._sections[path] = names
-        return names
+            asked = math.ceil(4 * max((self.trends.get(word, 0.0) for word in distinct), default=0.0))
+        near: list[str] = []
+        if context:
+            others = dict.fromkeys(word for word in _LONG_WORD.findall(context.lower()) if word not in distinct)
+            near = list(others)[: _MOST_ALL_WORDS - len(distinct)]
+        digits, length, many = min(_digits(slug), 12), min(len(slug) // 12, 10), min(len(words), 12)
+        return _Link(path[:cut], digits, length, many, alike, asked, distinct, near)
 
     def _alike(self, words: Sequence[str]) -> int:
         """How many pages before had a title of the same words; up to three."""
@@ -113,9 +164,42 @@ class Features:
         self._titles[title] = seen + 1
         return min(seen, 3)
 
-    def _slot(self, name: str) -> int:
-        if len(self._slots) >= _MOST_REMEMBERED:
-            self._slots.clear()
-        first, size = (WORDS, TABLE - WORDS) if name.startswith("word ") else (1, WORDS - 1)
-        slot = self._slots[name] = first + zlib.crc32(name.encode()) % size
-        return slot
+    def _remember_sections(self, folder: str) -> list[int]:
+        if len(self._sections) >= _MOST_REMEMBERED // 10:
+            self._sections.clear()
+        slots = self._sections[folder] = [slot_of(name) for name in _sections(folder)]
+        return slots
+
+
+def _remember(known: dict[_Key, int], key: _Key, slot: int) -> int:
+    if len(known) >= _MOST_REMEMBERED:
+        known.clear()
+    known[key] = slot
+    return slot
+
+
+def _sections(folder: str) -> list[str]:
+    """Features of the host and the path before the slug, which many pages share."""
+    host, *sections = [part for part in folder.partition("://")[2].split("/") if part] or [""]
+    sections = [part for part in sections if not part.isdigit()]
+    names = [f"depth {min(folder.count('/'), 8)}", f"section {'/'.join([host, *sections[:1]])}"]
+    if len(sections) > 1:
+        names.append(f"section {'/'.join([host, *sections[:2]])}")
+    return names + [f"in {part}" for part in sections[:_MOST_SECTIONS]]
+
+
+def _rank_step(rank: float) -> int:
+    return min(int(2 * math.log2(max(rank, 1.0))), len(_RANK) - 1)
+
+
+def _when(at: Seconds) -> tuple[int, int]:
+    """The part of the day and the day of the week."""
+    day, hour = divmod(int(at // HOUR), 24)
+    return hour // _DAY_HOURS, day % 7
+
+
+def _digits(slug: str) -> int:
+    if not slug.isascii():
+        return len(_DIGIT.findall(slug))
+    plain = slug.encode()  # bytes know how to leave some out
+    return len(plain) - len(plain.translate(None, _DIGITS))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -28,8 +29,7 @@ _LONGEST: Seconds = 4 * DAY  # and at the latest
 _SOONEST: Seconds = HOUR
 _FIRST_LIFE: Seconds = DAY
 _SOURCE_TRUST = 10.0  # pages' worth of belief that a source shows pages like all others
-_ROOM = 1024
-_BLANK = [0] * WIDTH
+_ROOM = 16
 _BATCH = 200  # pages learned together; after a pause very many may be due
 _FORGET_EVERY: Seconds = DAY / 2
 _HALF_LIFE: Seconds = 20 * DAY
@@ -43,16 +43,14 @@ class Merits:
         self.value = PageValue(**options)
         self.features = Features()
         self._half_life = half_life
-        self._slots = np.zeros((_ROOM, WIDTH), np.int32)
-        self._card = Columns(
-            page=0, sources=0, fronts=0, host=0, rank=0.0, due=np.inf, age=0.0, at=0.0, clicks=0.0, stage=0
-        )
+        self._slots = np.zeros((1, WIDTH), np.int32)
+        self._card = Columns(page=0, rank=np.inf, due=np.inf, age=0.0, at=0.0, clicks=0.0, stage=0)
         self._card.grow(1)
         self._free: list[int] = []
         self._source = Columns(host=0, front=False, pages=0.0, merits=0.0, logs=0.0, squares=0.0)
-        self._mean = np.zeros(2)  # pages found, and their merits before they are scaled
+        self._pages_found = self._merits_found = 0.0  # merits before they are scaled
         self._forgot_at: Seconds | None = None
-        self._decay: FloatArray = np.zeros(0)  # as last believed, by source
+        self._patience: FloatArray = np.zeros(0)  # how long after its fetch a page of a source teaches first
 
     def added(self, host: IntArray, kinds: Sequence[str]) -> None:
         """More sources, of these hosts and kinds."""
@@ -60,61 +58,61 @@ class Merits:
         self._source.grow(first + len(host))
         self._source.host[first:] = host
         self._source.front[first:] = [kind == "front" for kind in kinds] or False
-        self._decay = np.append(self._decay, np.full(len(host), 1 / _FIRST_LIFE))
+        self._patience = np.append(self._patience, _wait(0, np.full(len(host), 1 / _FIRST_LIFE)))
 
     def found(self, new: Sequence[NewPage], pages: Sequence[KnownPage], source: SourceId, at: Seconds) -> None:
         """Give the new pages of a crawl their cards and their merits."""
-        row, of, features = self._card, self._source, self.features
-        front, host = bool(of.front[source]), int(of.host[source])
-        cards = np.array([self._free.pop() if self._free else self._new_card() for _ in new])
-        rows = []
-        for one in new:
-            names, words = features.standing(one.url, one.title, source, at)
-            slots = features.slots(features.moving(1, front, one.rank, host) + names, words)
-            rows.append((slots + _BLANK)[:WIDTH])
-        row.page[cards] = [one.page for one in new]
-        row.rank[cards] = [math.inf if one.rank is None else one.rank for one in new]
-        row.sources[cards], row.fronts[cards], row.host[cards] = 1, front, host
-        row.due[cards], row.clicks[cards], row.stage[cards] = np.inf, 0.0, 0
-        slots_of = np.array(rows, np.int32)
-        self._slots[cards] = slots_of
-        raw = self.value.merits(slots_of)
-        self._mean += len(new), raw.sum()
-        merits = raw / self._scale()
-        logs = np.log(merits)
-        of.pages[source] += len(new)
-        of.merits[source] += merits.sum()
-        of.logs[source] += logs.sum()
-        of.squares[source] += logs @ logs
-        for page, card, merit in zip(pages, cards.tolist(), merits.tolist(), strict=True):
-            page.card, page.merit = card, merit
+        row, of, features, merit = self._card, self._source, self.features, self.value.merit
+        front, host = int(of.front[source]), int(of.host[source])
+        shared = features.of_crawl(source, at)
+        merits = []
+        for (number, _, _, rank, url, title, context), page in zip(new, pages, strict=True):
+            slots = features.moving(1, front, rank, host) + shared + features.of_link(url, title, context)
+            merits.append(merit(slots))
+            card = page.card = self._take_card()
+            self._slots[card, : len(slots)] = slots
+            row.page[card] = number
+            if rank is not None:
+                row.rank[card] = rank
+        self._pages_found += len(merits)
+        self._merits_found += sum(merits)
+        scale = self._scale()
+        merits = [one / scale for one in merits]
+        logs = [math.log(one) for one in merits]
+        of.pages[source] += len(merits)
+        of.merits[source] += sum(merits)
+        of.logs[source] += sum(logs)
+        of.squares[source] += sum(one * one for one in logs)
+        for page, one in zip(pages, merits, strict=True):
+            page.merit = one
 
-    def shown(self, page: KnownPage, source: SourceId, rank: float | None) -> None:
-        """Another source shows a page that waits."""
+    def shown(self, page: KnownPage, rank: float | None) -> None:
+        """Another source, now the last of its sources, shows a page that waits."""
         card, row = page.card, self._card
         if not card:
             return
-        row.sources[card] += 1
-        row.fronts[card] += self._source.front[source]
-        best = row.rank[card] = min(float(row.rank[card]), math.inf if rank is None else rank)
-        names = self.features.moving(
-            int(row.sources[card]), int(row.fronts[card]), None if best == math.inf else best, int(row.host[card])
+        best = float(row.rank[card])
+        if rank is not None and rank < best:
+            best = row.rank[card] = rank
+        front = self._source.front
+        fronts = sum([1 for source in page.sources if front[source]])
+        slots = self._slots[card]
+        slots[:MOVING] = self.features.moving(
+            len(page.sources), fronts, None if best == math.inf else best, int(self._source.host[page.sources[0]])
         )
-        self._slots[card, :MOVING] = self.features.slots(names)
-        page.merit = float(self.value.merits(self._slots[card])) / self._scale()
+        page.merit = self.value.merit(slots.tolist()) / self._scale()
 
     def seen(self, page: KnownPage, at: Seconds) -> None:
         """From `at` on its clicks can be seen."""
         card, row = page.card, self._card
         if card:
             row.at[card], row.age[card] = at, max(at - page.published, 0.0)
-            row.due[card] = at + _wait(0, float(self._decay[page.sources[0]]))
+            row.due[card] = at + self._patience[page.sources[0]]
 
     def gone(self, page: KnownPage) -> None:
         """It was given up, or was no page."""
         if page.card:
-            self._card.due[page.card] = np.inf
-            self._free.append(page.card)
+            self._put_back(np.array([page.card]))
             page.card = 0
 
     def of(self, cards: IntArray) -> FloatArray:
@@ -123,7 +121,7 @@ class Merits:
 
     def counted(self, clicks: ClicksCounted, pages: Callable[[PageId], KnownPage | None], beliefs: Beliefs) -> None:
         """Take in a push of the log, and learn from the pages whose time has come."""
-        self._decay[: len(beliefs.profit_decay)] = beliefs.profit_decay
+        self._patience[: len(beliefs.profit_decay)] = _wait(0, beliefs.profit_decay)
         numbers, which = np.unique(clicks.page, return_inverse=True)
         known = [pages(number) for number in numbers.tolist()]
         cards = np.array([0 if page is None else page.card for page in known], np.int64)
@@ -131,8 +129,8 @@ class Merits:
         row.clicks[:] += np.bincount(cards[which], clicks.number, row.size)
         row.clicks[0] = 0.0
         due = np.flatnonzero(row.due <= clicks.at)
-        for first in range(0, len(due), _BATCH):
-            self._learn(due[first : first + _BATCH], clicks.at, pages, beliefs)
+        if len(due):
+            self._learn(due, clicks.at, [pages(number) for number in row.page[due].tolist()], beliefs)
         self._pass(clicks.at)
 
     def refine(self, beliefs: Beliefs) -> Beliefs:
@@ -147,32 +145,23 @@ class Merits:
         spread = np.sqrt((own + some * usual) / (pages + some))
         return beliefs._replace(found_profit=beliefs.found_profit * mean, value_spread=spread)
 
-    def _learn(self, due: IntArray, at: Seconds, pages: Callable[[PageId], KnownPage | None], beliefs: Beliefs) -> None:
+    def _learn(self, due: IntArray, at: Seconds, known: Sequence[KnownPage | None], beliefs: Beliefs) -> None:
         row = self._card
-        known = [pages(number) for number in row.page[due].tolist()]
-        profit, decay = beliefs.page_profit.tolist(), beliefs.profit_decay.tolist()
-        expected, fade = np.zeros(len(due)), np.ones(len(due))
-        place_worth = beliefs.place_worth.tolist()
-        for line, page in enumerate(known):
-            if page is not None and max(page.sources) < len(profit):
-                count = len(page.sources)
-                fade[line] = sum(decay[source] for source in page.sources) / count
-                expected[line] = sum(profit[source] for source in page.sources) / count * place_worth[page.place]
+        full, fade = _expected(known, beliefs)
         age, older = row.age[due], row.age[due] + (at - row.at[due])
-        expected *= np.exp(-fade * age) - np.exp(-fade * older)
-        good = expected > 0
-        self.value.learn(self._slots[due[good]], expected[good], row.clicks[due[good]])
+        expected = full * (np.exp(-fade * age) - np.exp(-fade * older))
+        good = np.flatnonzero(expected > 0)
+        for first in range(0, len(good), _BATCH):
+            batch = good[first : first + _BATCH]
+            self.value.learn(self._slots[due[batch]], expected[batch], row.clicks[due[batch]])
         row.clicks[due], row.age[due], row.at[due] = 0.0, older, at
-        row.stage[due] += 1
-        for card, page, slow in zip(due.tolist(), known, fade.tolist(), strict=True):
-            stage = int(row.stage[card])
-            if page is None or stage >= len(_STAGES):
-                row.due[card] = np.inf
-                self._free.append(card)
-                if page is not None:
-                    page.card = 0
-            else:
-                row.due[card] = at + _wait(stage, slow) - _wait(stage - 1, slow)
+        stage = row.stage[due] = row.stage[due] + 1
+        row.due[due] = at + _wait(1, fade) - _wait(0, fade)
+        over = np.flatnonzero((stage >= len(_STAGES)) | [page is None for page in known])
+        self._put_back(due[over])
+        for page in [known[place] for place in over.tolist()]:
+            if page is not None:
+                page.card = 0
 
     def _pass(self, at: Seconds) -> None:
         """Let time pass: what was learned long ago counts less."""
@@ -184,22 +173,46 @@ class Merits:
         self._forgot_at = at
         self.value.forget(2.0 ** (-seconds / self._half_life))
         keep = 2.0 ** (-seconds / _FOUND_HALF_LIFE)
-        self._mean *= keep
+        self._pages_found *= keep
+        self._merits_found *= keep
         for column in self._source.pages, self._source.merits, self._source.logs, self._source.squares:
             column[:] *= keep
 
     def _scale(self) -> float:
-        pages, merits = self._mean.tolist()
-        return (merits + 1.0) / (pages + 1.0)
+        return (self._merits_found + 1.0) / (self._pages_found + 1.0)
 
-    def _new_card(self) -> int:
-        card = self._card.size
-        self._card.grow(card + 1)
-        if card == len(self._slots):
-            self._slots = np.concatenate([self._slots, np.zeros_like(self._slots)])
-        return card
+    def _take_card(self) -> int:
+        if not self._free:
+            first = self._card.size
+            room = max(first // 2, _ROOM)
+            self._card.grow(first + room)
+            self._slots = np.concatenate([self._slots, np.zeros((room, WIDTH), np.int32)])
+            self._free += range(first + room - 1, first - 1, -1)
+        return self._free.pop()
+
+    def _put_back(self, cards: IntArray) -> None:
+        """Blank, for other pages."""
+        row = self._card
+        row.rank[cards], row.due[cards], row.clicks[cards], row.stage[cards] = np.inf, np.inf, 0.0, 0
+        self._slots[cards] = 0
+        self._free += cards.tolist()
 
 
-def _wait(stage: int, decay: float) -> Seconds:
-    """How long after the fetch a page teaches."""
-    return min(max(_STAGES[stage] / decay, _SOONEST * (stage + 1)), _LONGEST * (stage + 1) / 2)
+def _expected(known: Sequence[KnownPage | None], beliefs: Beliefs) -> tuple[FloatArray, FloatArray]:
+    """What the sources of each page and its place let expect in all, and how fast that fades."""
+    sources = [() if page is None else page.sources for page in known]
+    of = np.repeat(np.arange(len(known)), [len(some) for some in sources])
+    source = np.fromiter(chain.from_iterable(sources), np.int64, len(of))
+    told = source < len(beliefs.page_profit)
+    count = np.bincount(of, told, len(known))
+    whole = (count > 0) & (count == np.bincount(of, minlength=len(known)))
+    of, source = of[told], source[told]
+    profit = np.bincount(of, beliefs.page_profit[source], len(known)) / np.maximum(count, 1.0)
+    fade = np.bincount(of, beliefs.profit_decay[source], len(known)) / np.maximum(count, 1.0)
+    place = beliefs.place_worth[[0 if page is None else page.place for page in known]]
+    return np.where(whole, profit * place, 0.0), np.where(whole, fade, 1.0)
+
+
+def _wait(stage: int, decay: FloatArray) -> FloatArray:
+    """How long after the fetch pages teach."""
+    return np.clip(_STAGES[stage] / decay, _SOONEST * (stage + 1), _LONGEST * (stage + 1) / 2)

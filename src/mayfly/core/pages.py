@@ -59,12 +59,13 @@ class Pages:
         page.shown_by(source, at if page.fetched and self._feedback == "fetched" else None)
         if page.fetched or self._feedback == "all":
             self._estimator.exposed(source, page.place, 0.0, at - page.published, at, False, page.merit)
-        if not page.fetched:
-            page.place = next_place(page.place)
-            if self._merits is not None:
-                self._merits.shown(page, source, rank)
-            if number in self._frontier and self._frontier.show(number, source, page.place, page.merit):
-                self._leads(self._frontier.site_of(number))
+        if page.fetched:
+            return
+        page.place = next_place(page.place)
+        if self._merits is not None:
+            self._merits.shown(page, rank)
+        if number in self._frontier and self._frontier.show(number, source, page.place, page.merit):
+            self._leads(self._frontier.site_of(number))
 
     def fetched(self, number: PageId, at: Seconds) -> None:
         """Its clicks can be seen from now on."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -204,12 +205,13 @@ class Scheduler:
         since = known.last_crawl(source)
         places = self._found(new_pages, source, at, since)
         links = len(new_pages)
-        for order, number in enumerate(known_pages):
-            seen = known.pages.get(number)
+        page_of, shown_again = known.pages.get, self._pages.shown_again
+        for number, rank in zip(known_pages, ranks or repeat(None)):  # noqa: B905 (ranks may not be told)
+            seen = page_of(number)
             # A link that was here before, left and came back is no new link.
             if seen is not None and source not in seen.sources:
                 links += 1
-                self._pages.shown_again(number, seen, source, at, ranks[order] if ranks else None)
+                shown_again(number, seen, source, at, rank)
         if since is None and dated_since is not None:
             self._estimator.crawled(source, at, dated_since, Found(dated, dated, 0, 0, places, whole=True))
         else:

@@ -105,7 +105,7 @@ class Flights:
     def _tell(self, source: Watched, crawled: Crawled, landed: LandedCrawl, at: Seconds) -> None:
         """`at` is when it was crawled, by the clock as it is now: it may have been set since."""
         new = [
-            events.NewPage(page, link.site, link.published, link.rank or None, link.url, link.anchor)
+            events.NewPage(page, link.site, link.published, link.rank or None, link.url, link.anchor, link.context)
             for page, link in landed.new
         ]
         self._parts.scheduler.observe(

@@ -90,6 +90,6 @@ def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event 
 
 def _new(pages: Sequence[PastPage]) -> list[events.NewPage]:
     return [
-        events.NewPage(page, site, published, rank or None, url, anchor)
-        for page, site, published, rank, url, anchor in pages
+        events.NewPage(page, site, published, rank or None, url, anchor, context)
+        for page, site, published, rank, url, anchor, context in pages
     ]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from mayfly.core.estimates.pagevalue import PageValue
-from mayfly.core.features import WIDTH, Features
+from mayfly.core.features import Features, slot_of
 from mayfly.store.records import Page
 from mayfly.store.store import Store
 
@@ -28,12 +26,9 @@ async def foreseen(store: Store, page: Page) -> Foreseen | None:
     kept, value = await store.page_values(), PageValue()
     if kept is None or not value.load(kept):
         return None
-    features = Features()
-    names, words = features.standing(page.url, page.anchor, page.source, page.found_at)
-    names.append(features.moving(1, 0, page.rank or None, 0)[-1])
-    slots = features.slots(names, words)[:WIDTH]
-    times = float(value.merits(np.array(slots)))
-    weights = [(name, value.temper * float(value.weight[features.slot(name)])) for name in [*names, *words]]
+    names = Features().names(page.url, page.anchor, page.context, page.source, page.found_at, page.rank or None)
+    times = value.merit([slot_of(name) for name in names])
+    weights = [(name, value.temper * float(value.weight[slot_of(name)])) for name in names]
     strongest = sorted(weights, key=lambda one: -abs(one[1]))[:_FEW]
     return Foreseen(
         times, [(_said(name, page), math.exp(weight)) for name, weight in strongest if abs(weight) > _SLIGHT]

@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -294,7 +295,7 @@ class _World:
             if removed[link] > now:
                 heapq.heappush(showing, removed[link])
                 page = pages[link]
-                rank = known_rank if ranks and (known_rank := ranks[link]) < np.inf else None
+                rank = known_rank if ranks and (known_rank := ranks[link]) < inf else None
                 if known[page]:
                     again.append(page)
                     again_ranks.append(rank)

@@ -18,6 +18,7 @@ class PastPage(NamedTuple):
     rank: int
     url: str
     anchor: str
+    context: str
 
 
 class PastCrawl(NamedTuple):

@@ -104,6 +104,15 @@ def test_whatever_it_sees_it_stays_finite_positive_and_rising(batches: list[list
     order = np.argsort(value.sums(pages))
     assert (np.diff(merits[order]) >= -1e-12).all()  # calibration never changes the order
     assert value.weight[0] == 0.0
+    assert [value.merit(page) for page in pages.tolist()] == pytest.approx(merits.tolist(), rel=1e-9)
+
+
+def test_a_slot_that_stands_twice_in_a_batch_or_a_row_counts_twice() -> None:
+    one, other = PageValue(), PageValue()
+    one.learn(np.array([[7, 7, 0], [9, 7, 0]]), np.array([1.0, 2.0]), np.array([5.0, 1.0]))
+    other.learn(np.array([[0, 7, 0, 7], [7, 0, 9, 0]]), np.array([1.0, 2.0]), np.array([5.0, 1.0]))
+    assert other.weight == pytest.approx(one.weight)
+    assert one.weight[7] > 0 > one.weight[9]
 
 
 def test_it_comes_back_as_it_was_kept() -> None:

@@ -14,6 +14,8 @@ And a table by the believed sum corrects what such pages brought more or less th
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +29,8 @@ Slots: TypeAlias = NDArray[np.integer[Any]]  # a row a page, as `features.py` ha
 _STEPS = 3
 _FARTHEST = 4.0  # sums of weights beyond are cut: nobody is that sure
 _TEMPERS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-_BINS = np.linspace(-4.0, 4.0, 17)  # of the believed sum
+_LOWEST, _BIN_WIDTH = -4.0, 0.5
+_BINS = np.linspace(_LOWEST, 4.0, 17)  # of the believed sum
 _BIN_TRUST = 100.0  # clicks' worth of belief that a bin is foreseen well
 _CERTAIN = 1e30
 VERSION = 1
@@ -48,6 +51,10 @@ class PageValue:
         self._came = 0.0  # Σ n
         self._bins = np.zeros((2, len(_BINS)))  # clicks that came and that were foreseen
         self._corrected: FloatArray = _BINS.copy()  # ln of what a believed sum means
+        # For pages that come one by one: numpy would take longer to be asked than to answer.
+        self._weight_at = self.weight.data.__getitem__
+        self._knots: list[float] = self._corrected.tolist()
+        self._place = np.zeros(TABLE, np.int32)  # of slots in a batch
 
     def sums(self, features: Slots) -> FloatArray:
         """Σ weights of each row of features."""
@@ -57,11 +64,19 @@ class PageValue:
         """What each row is worth, as a multiple of what its sources let expect."""
         return np.asarray(np.exp(np.interp(self.temper * self.sums(features), _BINS, self._corrected)))
 
+    def merit(self, slots: Iterable[int]) -> float:
+        """The same of one page."""
+        total = min(max(sum(map(self._weight_at, slots)), -_FARTHEST), _FARTHEST)
+        place = (self.temper * total - _LOWEST) / _BIN_WIDTH
+        below = min(int(place), len(_BINS) - 2)
+        low = self._knots[below]
+        return math.exp(low + (place - below) * (self._knots[below + 1] - low))
+
     def learn(self, features: Slots, expected: FloatArray, clicks: FloatArray) -> None:
         """Rows of features, the clicks their sources let expect, and those that came."""
         self._judge(features, expected, clicks)
-        slots, where = np.unique(features, return_inverse=True)
-        where = where.reshape(features.shape)
+        features = features[:, features.any(axis=0)]
+        slots, where = self._numbered(features)
         many = np.count_nonzero(features, axis=1)
         flat = where.ravel()
         before, sure = self.weight[slots], self._sure[slots]
@@ -105,7 +120,7 @@ class PageValue:
         slots, weight, sure = rest.reshape(3, -1)
         self.temper, self._came = float(head[2]), float(head[3])
         self._foretold, self._bins = foretold.reshape(2, -1), bins.reshape(2, -1)
-        self._corrected = corrected
+        self._corrected, self._knots = corrected, corrected.tolist()
         self.weight[slots.astype(np.int64)] = weight
         self._sure[slots.astype(np.int64)] = sure
         return True
@@ -120,13 +135,23 @@ class PageValue:
         likelihood = self._foretold[0] - self._came * np.log(np.maximum(self._foretold[1], 1e-12))
         self.temper = float(_TEMPERS[likelihood.argmax()])
         believed = self.temper * sums
-        bin_ = np.clip(np.rint((believed - _BINS[0]) / (_BINS[1] - _BINS[0])), 0, len(_BINS) - 1).astype(np.int64)
+        bin_ = np.clip(np.rint((believed - _LOWEST) / _BIN_WIDTH), 0, len(_BINS) - 1).astype(np.int64)
         self._bins[0] += np.bincount(bin_, clicks, len(_BINS))
         self._bins[1] += np.bincount(bin_, expected * np.exp(believed), len(_BINS))
         came, foretold = self._bins
         scale = (came.sum() + 1.0) / (foretold.sum() + 1.0)
         ratio = (came + _BIN_TRUST) / (foretold * scale + _BIN_TRUST)
         self._corrected = _rising(_BINS + np.log(ratio), foretold * scale + 1.0)
+        self._knots = self._corrected.tolist()
+
+    def _numbered(self, features: Slots) -> tuple[Slots, Slots]:
+        """The slots of a batch, each once, and which of them stands where. Nothing is sorted, as `np.unique` would."""
+        flat = features.ravel()
+        order = np.arange(len(flat), dtype=np.int32)
+        self._place[flat] = order
+        last = self._place[flat]  # where the same slot stands last
+        ends = last == order
+        return flat[ends], (np.cumsum(ends) - 1)[last].reshape(features.shape)
 
 
 def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:

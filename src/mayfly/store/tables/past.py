@@ -104,15 +104,15 @@ def _shown(database: Database, first: int, last: int) -> dict[int, Any]:
     """What the crawls of a span showed, by crawl: pages that were new, those new on it only and their ranks."""
     shown: dict[int, Any] = {}
     for crawl, page, is_first, rank, *more in database.execute(
-        "SELECT crawl, page, first, links.rank, site, shown_published, url, anchor"
+        "SELECT crawl, page, first, links.rank, site, shown_published, url, anchor, context"
         " FROM links JOIN pages ON pages.id = page"
         " WHERE crawl >= ? AND crawl <= ? AND first IS NOT NULL ORDER BY crawl, place",
         (first, last),
     ):
         new, known, ranks = shown.setdefault(crawl, ([], [], []))
         if is_first:
-            site, published, url, anchor = more
-            new.append(PastPage(page, site, published, rank, url, anchor))
+            site, published, *text = more
+            new.append(PastPage(page, site, published, rank, *text))
         else:
             known.append(page)
             ranks.append(rank)
