@@ -18,7 +18,7 @@ ARMS = [
     ("nutch", "begun at a day", {"first": DAY}),
     ("nutch", "begun at an hour", {"first": HOUR}),
     *((name, "a slot that is left goes to what is due next", {"early": True}) for name in PEER_POLICIES),
-    *((name, "newest page first", {"page_order": "newest"}) for name in ("miniflux", "media-cloud", *LITERATURE)),
+    *((name, "newest page first", {"page_order": "newest"}) for name in ("miniflux", "media-cloud", "whittle")),
     *((name, "sources first", {"sources_first": True}) for name in ("miniflux", "media-cloud")),
     *(
         (name, "sources first, newest page first", {"sources_first": True, "page_order": "newest"})
@@ -28,6 +28,7 @@ ARMS = [
     ("lambda-crawl", "importance λP", {"by_source": True}),
     ("lambda-crawl", "rates of a tenth of the budget", {"quota": 0.1}),
     ("lambda-crawl", "rates of the whole budget", {"quota": 1.0}),
+    ("whittle", "probes, two of a hundred fetches", {}),
 ]
 
 
@@ -40,7 +41,8 @@ def main() -> None:
     for policy, label, options in ARMS:
         cells = []
         for multiple in multiples:
-            wanted = [Settings(policy, multiple * trace.page_rate, seed=seed, policy_options=options) for seed in seeds]
+            budget, probe = multiple * trace.page_rate, 0.02 if label.startswith("probes") else None
+            wanted = [Settings(policy, budget, seed=seed, probe=probe, policy_options=options) for seed in seeds]
             shares = [report(replay(trace, settings))[0]["share"] for settings in wanted]
             cells.append(f"{np.mean(shares):.3f}" + (f" ± {np.std(shares):.3f}" if len(shares) > 1 else ""))
         print(f"| `{policy}` | {label} | " + " | ".join(cells) + " |", flush=True)

@@ -48,7 +48,7 @@ def test_whittle_is_the_index_of_avrachenkov_and_borkar(waited: float) -> None:
 
 
 def test_whittle_reaches_its_price_when_that_spends_the_quota() -> None:
-    policy = planned("whittle")
+    policy = planned("whittle", sources_first=True)
     waits = np.geomspace(1.0, 100 * DAY, 20_000)
     keys = np.array([policy.keys(SEEN, wait) for wait in waits])
     due = np.where((keys >= 1).any(axis=0), waits[(keys >= 1).argmax(axis=0)], np.inf)

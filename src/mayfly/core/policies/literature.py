@@ -21,7 +21,7 @@ _LEAST = 1e-300
 
 
 class _Crawls(PaperPolicy):
-    """Keys of sources are 1 when they are due."""
+    """Keys of sources are 1 when they are due, where that matters."""
 
     seed_rounds = 1  # as `index`
 
@@ -68,10 +68,12 @@ class Whittle(_Crawls):
         self._decay: FloatArray = np.zeros(0)
 
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
-        found = beliefs._replace(page_profit=beliefs.found_profit)
-        price = paper_plan(found, self._quota * budget, page_cost=False, poisson=True).price
         self._decay = beliefs.profit_decay
-        self._most = beliefs.link_rate * beliefs.found_profit / self._decay / (price if np.isfinite(price) else 1.0)
+        self._most = beliefs.link_rate * beliefs.found_profit / self._decay
+        if not self.pages_first:  # else only the order matters, and no price is needed
+            found = beliefs._replace(page_profit=beliefs.found_profit)
+            price = paper_plan(found, self._quota * budget, page_cost=False, poisson=True).price
+            self._most = self._most / (price if np.isfinite(price) else 1.0)
 
     def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
         return self._most * g(self._decay * (now - seen))
