@@ -216,7 +216,7 @@ class Scheduler:
             self._estimator.crawled(source, at, dated_since, Found(dated, dated, 0, 0, places, whole=True))
         else:
             self._estimator.crawled(source, at, since, Found(len(new_pages), links, stayed, gone, places))
-        self._wants.crawled(source, len(new_pages))
+        self._wants.crawled(event, links)
         known.crawled(source, at)
         self._landed(Fetch("source", source), at)
 

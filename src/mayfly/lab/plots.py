@@ -22,12 +22,13 @@ def draw_shares(cells: Sequence[Cell], title: str, path: Path) -> None:
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     policies = sorted({cell.policy for cell in cells}, key=lambda name: -_line(cells, name)[1][0])
-    for policy in policies:
+    for number, policy in enumerate(policies):
         budgets, shares, spreads = _line(cells, policy)
         mine = policy == "index"
         axes.errorbar(
             budgets, shares, spreads, label=policy, marker="o", capsize=3, linewidth=3 if mine else 1.5,
             color="black" if mine else None, zorder=3 if mine else 2,
+            linestyle="-" if mine or number < 10 else "--",  # there are ten colours
         )  # fmt: skip
     axes.axhline(1, color="grey", linestyle=":", linewidth=1)
     axes.set_xscale("log")

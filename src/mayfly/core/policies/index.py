@@ -16,6 +16,7 @@ from collections import deque
 import numpy as np
 
 from mayfly.core.curves import above, reserve_ratio
+from mayfly.core.events import SourceCrawled
 from mayfly.core.frontier import PageOrder
 from mayfly.core.intervals import exact_plan
 from mayfly.core.model import DAY, Beliefs, FloatArray, PerSecond, Seconds
@@ -94,6 +95,9 @@ class Index:
 
     def crawled(self, key: float) -> None:
         self.price = key if self.price is None else self.price + (key - self.price) / self._memory
+
+    def saw(self, crawl: SourceCrawled, links: int) -> None:
+        """All that is known comes with the beliefs."""
 
     def stepped(self, by: Seconds) -> None:
         self._stock_at += by
