@@ -1,4 +1,4 @@
-"""The files of `mayfly clicks`: opened, unzipped, read line by line, once or as they grow."""
+"""The files of `mayfly clicks` and `mayfly study`: opened, unzipped, read line by line, once or as they grow."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from mayfly.core.model import Seconds
 from mayfly.errors import RunError, UsageError
+from mayfly.store import visitlog
 from mayfly.store.clicklog import LINES, LONGEST_LINE, Read, Reading, form_of, read_parquet
 
 STDIN = "standard input"
 _BLOCK = 1 << 18  # bytes
 _LOOK_EVERY: Seconds = 0.2  # whether a file has grown
+_T = TypeVar("_T")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -37,12 +39,23 @@ class Log:
     form: str
 
     def rows(self, how: Reading, done: Callable[[float], None] = lambda _: None) -> Iterator[Read]:
-        """What it says. `done` is told of the bytes read."""
+        """What it says of clicks and shows. `done` is told of the bytes read."""
+        if self.form == "parquet":
+            return self._told(lambda: read_parquet(self.file, how))
+        return self._told(lambda: LINES[self.form](whole_lines(_blocks(self.file, done)), how))
+
+    def visits(
+        self, how: Reading, wanted: visitlog.Wanted, done: Callable[[float], None] = lambda _: None
+    ) -> Iterator[visitlog.Visited]:
+        """What it says of visits."""
+        if self.form == "parquet":
+            return self._told(lambda: visitlog.read_parquet(self.file, how, wanted))
+        return self._told(lambda: visitlog.LINES[self.form](whole_lines(_blocks(self.file, done)), how, wanted))
+
+    def _told(self, read: Callable[[], Iterator[_T]]) -> Iterator[_T]:
+        """All of it, with the name of the file in what is wrong."""
         try:
-            if self.form == "parquet":
-                yield from read_parquet(self.file, how)
-            else:
-                yield from LINES[self.form](whole_lines(_blocks(self.file, done)), how)
+            yield from read()
         except UsageError as error:
             raise UsageError(f"{self.name}: {error}") from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -28,15 +28,24 @@ def read_clicks(lines: Iterable[bytes], now: Seconds) -> Iterator[ClickRow | Bad
 
 def read(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
     """The same, as `how` says."""
+    for number, said in objects(lines):
+        try:
+            yield said if isinstance(said, BadRow) else _row(said, how)
+        except ValueError as wrong:
+            yield why_bad(number, wrong)
+
+
+def objects(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | BadRow]]:
+    """The object of each line that is not empty, with the line's number."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                yield _row(line, how)
+                yield number, _object(line)
             except ValueError as wrong:
-                yield why_bad(number, wrong)
+                yield number, BadRow(number, str(wrong))
 
 
-def _row(line: bytes, how: Reading) -> ClickRow:
+def _object(line: bytes) -> dict[str, Any]:
     if len(line) > LONGEST_LINE:
         raise ValueError(f"is longer than {LONGEST_LINE:,} bytes")
     try:
@@ -45,6 +54,10 @@ def _row(line: bytes, how: Reading) -> ClickRow:
         raise ValueError("is not JSON") from None
     if not isinstance(said, dict):
         raise ValueError("is no JSON object")
+    return said
+
+
+def _row(said: dict[str, Any], how: Reading) -> ClickRow:
     url, at = said.get("url"), said.get("at")
     if not isinstance(url, str):
         raise ValueError(f"url must be a web address, not {short(url)}")
