@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mayfly.core.curves import g, g_inverse
-from mayfly.core.model import FloatArray
+from mayfly.core.model import FloatArray, IntArray
 from mayfly.errors import UsageError
 from mayfly.lab.compare import Cell
 from mayfly.lab.portrait import Fading, Portrait, page_rate
@@ -83,6 +83,33 @@ def draw_plan(budgets: Sequence[float], shares: Sequence[float], marks: dict[str
     axes.set_title("What a budget buys")
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def draw_patterns(centroids: FloatArray, names: Sequence[str], fading: Sequence[bool], path: Path) -> None:
+    """Centroids of interest by day of age; those that do not fade are dashed."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    days = np.arange(1, centroids.shape[1] + 1)
+    for centroid, name, fades in zip(centroids, names, fading, strict=True):
+        axes.plot(days, centroid, label=name, marker=".", linestyle="-" if fades else "--")
+    axes.set_ylim(0, 1.03)
+    axes.set_xlabel("day since the first visit")
+    axes.set_ylabel("visits, the page's best day is 1")
+    _finish(figure, axes, "How interest in new pages fades", [path])
+
+
+def draw_cover(sources: IntArray, shares: FloatArray, hosts: int, path: Path) -> None:
+    """Share of new pages reached, by the number of sources; above, by how many that is for a host."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    axes.plot(sources, shares, color="black", linewidth=2)
+    axes.set_ylim(0, 1.03)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("sources")
+    axes.set_ylabel("share of new pages reached")
+    axes.grid(alpha=0.3)
+    if hosts:
+        above = axes.secondary_xaxis("top", functions=(lambda many: many / hosts, lambda each: each * hosts))
+        above.set_xlabel("sources for a host, on average")
+    _save(figure, [path])
 
 
 def draw_sweep(parameter: Parameter, arms: Sequence[Arm], title: str, path: Path) -> None:
