@@ -12,7 +12,16 @@ from typing import Any, Self
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.hints import Hint, HintRow, Subscription
-from mayfly.store.listings import Believed, Counted, HostsListed, Listing, PageColumns, SourcesListed, VisitOfSource
+from mayfly.store.listings import (
+    Believed,
+    Counted,
+    HostsListed,
+    HostYield,
+    Listing,
+    PageColumns,
+    SourcesListed,
+    VisitOfSource,
+)
 from mayfly.store.past import ClockStep, Past
 from mayfly.store.pruning import prune
 from mayfly.store.records import (
@@ -56,6 +65,7 @@ from mayfly.store.tables import (
     reading,
     seen,
     sources,
+    tendency,
     watching,
 )
 from mayfly.store.tables.words import phrases
@@ -268,6 +278,9 @@ class SqliteStore:
 
     async def list_hosts(self, asked: Listing) -> HostsListed:
         return await self._read(lambda database: listings.hosts(database, asked))
+
+    async def host_yields(self, since: Seconds) -> list[HostYield]:
+        return await self._read(lambda database: tendency.yields(database, since))
 
     async def believed(self) -> Believed:
         return await self._read(watching.believed)

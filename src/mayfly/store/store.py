@@ -12,7 +12,16 @@ from typing import Protocol, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.hints import Hint, HintRow, Subscription
-from mayfly.store.listings import Believed, Counted, HostsListed, Listing, PageColumns, SourcesListed, VisitOfSource
+from mayfly.store.listings import (
+    Believed,
+    Counted,
+    HostsListed,
+    HostYield,
+    Listing,
+    PageColumns,
+    SourcesListed,
+    VisitOfSource,
+)
 from mayfly.store.past import ClockStep, Past
 from mayfly.store.records import (
     Candidate,
@@ -191,6 +200,9 @@ class Store(Protocol):
 
     async def list_hosts(self, asked: Listing) -> HostsListed:
         """The same of hosts: those we were asked to watch, and those of sources."""
+
+    async def host_yields(self, since: Seconds) -> list[HostYield]:
+        """What was found of each host since then, the most new pages first."""
 
     async def believed(self) -> Believed:
         """What a plan needs to know of the active sources."""
