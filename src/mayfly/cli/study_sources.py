@@ -15,10 +15,10 @@ from mayfly.cli.visitlogs import Canonical, Files, First, FormOption, Host, Plot
 from mayfly.core.model import BoolArray, FloatArray, IntArray
 from mayfly.errors import UsageError
 from mayfly.lab.study.cover import Cover, distinct_links, greedy_cover
+from mayfly.lab.study.hosts import hosts_of
 from mayfly.lab.study.kinds import KINDS, PAPER, kinds_of, linked_from_main
 from mayfly.lab.study.visits import Visits
 from mayfly.store.visitlog import Wanted
-from mayfly.urls import host_of
 
 _POINTS = 200  # of a curve
 
@@ -115,7 +115,7 @@ def _cover_facts(
     urls = [names[number] for number in cover.source.tolist()]
     kinds = kinds_of(urls, linked_from_main(visits, cover.source))
     pages = list(visits.pages)
-    hosts = len({host_of(pages[number]) for number in np.unique(page).tolist()} - {""})
+    hosts = len({*hosts_of(pages[number] for number in np.unique(page).tolist())} - {""})
     reached = cover.reached
     return {
         "visits": len(visits),

@@ -91,7 +91,8 @@ class _Links:
         self.page = page.copy()
         self.size = np.bincount(source, minlength=many)
         self.start = np.cumsum(self.size) - self.size
-        self.reached = np.zeros(int(page.max(initial=-1)) + 1, bool)
+        self.flags = bytearray(int(page.max(initial=-1)) + 1)  # whether a page is reached
+        self.reached = np.frombuffer(self.flags, bool)  # the same bytes
         self.first = np.zeros(len(self.reached), np.int64)
         self.pages = int(np.count_nonzero(np.bincount(page)))
 
@@ -160,24 +161,25 @@ def _take_level(links: _Links, buckets: _Buckets, waiting: IntArray, gain: int) 
         links.reach(waiting[ahead])
         waiting = waiting[~ahead]
         if len(waiting) > (1 - _WORTH_A_ROUND) * many:
-            taken.append(_one_by_one(links, waiting))
+            taken.append(_one_by_one(links, waiting, gain))
             links.look(waiting)
             buckets.put(waiting, links.size)
             break
     return np.concatenate(taken)
 
 
-def _one_by_one(links: _Links, waiting: IntArray) -> IntArray:
-    """The same of sources that gained alike a moment ago, each looked at in its turn."""
+def _one_by_one(links: _Links, waiting: IntArray, gain: int) -> IntArray:
+    """The same of sources that all gained as much a moment ago, each looked at in its turn: in plain Python, as arrays
+    of so few pages take longer to make than to look at.
+    """
     taken = []
-    reached, page = links.reached, links.page
-    for source, start, size in zip(
-        waiting.tolist(), links.start[waiting].tolist(), links.size[waiting].tolist(), strict=True
-    ):
-        pages = page[start : start + size]
-        if not reached[pages].any():
-            reached[pages] = True
+    flags, pages = links.flags, links.page[links.rows(waiting)[0]].tolist()
+    for number, source in enumerate(waiting.tolist()):
+        mine = pages[number * gain : (number + 1) * gain]
+        if not any(map(flags.__getitem__, mine)):
             taken.append(source)
+            for page in mine:
+                flags[page] = 1
     return np.array(taken, np.int64)
 
 
