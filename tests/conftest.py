@@ -25,6 +25,12 @@ TINY = Shape(
 )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Of `-n auto`. Half more than there are cores, for many tests crawl, and crawls mostly wait."""
+    return max(2, (os.cpu_count() or 2) * 3 // 2)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Finished runs are kept in the user's cache folder; tests neither read nor fill that of whoever runs them."""

@@ -29,7 +29,7 @@ def main(seconds: str = "90") -> None:
                 if line.startswith("All of it goes on"):
                     break
             shutil.copy(f"{folder}/demo/kept.png", HERE / "kept.png")
-            (HERE / "demo.txt").write_text(said.partition("All of it goes on")[0].replace(folder + "/", ""))
+            sys.stdout.write(said.partition("All of it goes on")[0].replace(folder + "/", ""))  # for README
             take(re.search(r"http://[\d.:]+", said)[0])
         finally:
             demo.terminate()
@@ -43,8 +43,9 @@ def take(address: str) -> None:
         page = browser.new_page(viewport=WIDE)
         shot(page, f"{address}/", "reader.png")
         shot(page, f"{address}/ops", "dashboard.png")
-        page.goto(f"{address}/ops/sources")
-        shot(page, page.locator("table a").first.evaluate("link => link.href"), "source.png", whole=True)
+        page.goto(f"{address}/ops/sources?sort=profit&q=loved")
+        best = page.locator('td a[href^="/ops/sources/"], th a[href^="/ops/sources/"]').first
+        shot(page, best.evaluate("link => link.href"), "source.png")
         shot(browser.new_page(viewport=NARROW), f"{address}/", "reader-phone.png")
         browser.close()
 

@@ -137,7 +137,11 @@ def test_raw_answers_take_no_more_room_than_warc_gigabytes_says(command, watched
 def test_a_host_has_no_more_sources_than_most_sources_says(command, site, home, most: int) -> None:
     site.show("/", *(f"/section-{number}/" for number in range(9)))
     assert command("find", site.host, "--most-sources", most).status == 0
-    assert len(kept(home, lambda store: store.sources())) == most
+    first = [source.url for source in kept(home, lambda store: store.sources())]
+    assert len(first) == most
+    site.show("/", *(f"/department-{number}/" for number in range(9)))  # nor after a second look
+    assert command("find", site.host, "--most-sources", most, "--older-than", "0s").status == 0
+    assert [source.url for source in kept(home, lambda store: store.sources())] == first
 
 
 def test_a_body_may_be_twice_as_large_decoded_as_on_the_wire(command, site, watched) -> None:

@@ -40,6 +40,13 @@ def test_a_source_is_explained(command, lived) -> None:
     assert facts["yields"] == [0, 1, 1, 1]
 
 
+def test_of_a_retired_source_no_crawl_is_promised(command, lived) -> None:
+    assert command("sources", "retire", FRONT).status == 0
+    said = command("why", FRONT).out
+    assert "It is retired" in said and "It shows about 12 new links a day" in said
+    assert "So it is crawled every" not in said and "worth 0.8 at the last plan" not in said
+
+
 def test_a_source_that_does_not_pay_or_fails_says_so(command, lived) -> None:
     feed = command("why", FEED).out
     assert "It is not crawled for what it is worth" in feed and "found 20 h ago on https://paper.example/" in feed

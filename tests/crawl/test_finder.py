@@ -125,6 +125,12 @@ def test_a_host_that_is_not_there_is_named(house):
     assert house.ask(lambda store: store.hosts())[0].failure == found.failure
 
 
+def test_a_host_whose_robots_txt_cannot_be_had_is_named_so(house, paper):
+    paper.pages["/robots.txt"] = Reply(b"", 500)  # and nothing listens for https
+    [found] = house.find("paper.test")
+    assert found.failure == "robots-unreachable"
+
+
 def test_the_first_look_is_the_first_that_succeeds(house, paper):
     paper.pages["/"] = Reply(b"later", 500)
     [found] = house.find("paper.test")

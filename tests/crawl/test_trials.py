@@ -23,6 +23,7 @@ from mayfly.store.records import NewSource
 from mayfly.testing.misbehaviour import MISBEHAVIOURS
 from mayfly.testing.server import Server, in_thread
 from mayfly.testing.web import Web
+from mayfly.testing.witness import Pages, Visit
 from mayfly.testing.world import small_shape
 
 pytestmark = pytest.mark.trial
@@ -67,7 +68,7 @@ def living(house, web):
 
 def visits_of(server, since=0.0):
     visits = [
-        judge.Visit(visit.at, visit.ended or visit.at, visit.host, visit.target, visit.status)
+        Visit(visit.at, visit.ended or visit.at, visit.host, visit.target, visit.status)
         for visit in server.journal.visits()
         if visit.at >= since
     ]
@@ -112,7 +113,7 @@ def late_of(pages, until):
 def assert_nothing_lost(living, pages):
     """All that was fetched is kept, and what is kept is sound."""
     kept = [*living.ask(lambda store: store.pages(first=10_000)), *living.ask(lambda store: store.waiting())]
-    assert set(pages.fetches) <= {pages.page_of(judge.Visit(0, 0, *address_of(page.url), 0)) for page in kept}
+    assert set(pages.fetches) <= {pages.page_of(Visit(0, 0, *address_of(page.url), 0)) for page in kept}
     assert living.ask(lambda store: store.check()) == []
 
 
@@ -140,7 +141,7 @@ def test_with_an_ample_budget_all_new_pages_are_fetched_once_and_soon(living, we
 
     asyncio.run(work())
     visits = visits_of(living.server, began)
-    pages = judge.Pages(web.trace, visits)
+    pages = Pages(web.trace, visits)
     late = late_of(pages, over.end)
     assert np.isfinite(late).mean() >= 0.95  # bench/live.py measures
     assert pages.twice_by_page() == []
@@ -170,7 +171,7 @@ def test_trouble_among_healthy_hosts_is_named_and_stops_nobody(living, web):
     began = time.time()
     over = AfterBaselines(3.0)
     living.crawl(60.0, over, host_delay=0.05, fetch_seconds=2.0, connect_to=rules)
-    late = late_of(judge.Pages(web.trace, visits_of(living.server, began)), over.end)
+    late = late_of(Pages(web.trace, visits_of(living.server, began)), over.end)
     assert np.isfinite(late).mean() >= 0.95
     crawls = {source.url: source.crawls for source in living.ask(lambda store: store.sources())}
     health = living.ask(lambda store: look(store, living.home, living.settings(), time.time()))
@@ -201,7 +202,7 @@ def test_readers_and_writers_of_one_home_are_in_nobodys_way(living, web):
         loop.join()
     assert len(ends) >= 2
     assert [end for end in ends if end[1] or end[2]] == []
-    assert_nothing_lost(living, judge.Pages(web.trace, visits_of(living.server, began)))
+    assert_nothing_lost(living, Pages(web.trace, visits_of(living.server, began)))
 
 
 def test_a_disk_that_takes_no_more_ends_the_crawl_with_a_sentence_and_loses_nothing(living, web):
@@ -222,7 +223,7 @@ def test_a_disk_that_takes_no_more_ends_the_crawl_with_a_sentence_and_loses_noth
     assert len(re.findall(r"^mayfly: .*(?:disk|full|written|too large)", done.stderr, re.MULTILINE)) == 1, done.stderr
     broken = time.time()
     living.crawl(seconds=3.0, host_delay=0.05)
-    pages = judge.Pages(web.trace, visits_of(living.server, began))
+    pages = Pages(web.trace, visits_of(living.server, began))
     assert_nothing_lost(living, pages)
     assert [page for page in pages.twice_by_page() if not full <= pages.fetches[page][0].at <= broken] == []
 

@@ -109,6 +109,16 @@ def test_pages_come_as_columns_behind_a_cursor(store, make) -> None:
     assert store.arrivals(0) == [HOUR / 2] * 7
 
 
+def test_what_happened_is_counted_by_parts_of_the_time(store, make) -> None:
+    new = store.commit(make.crawl(0, 10.0, 1, 2)).new
+    store.commit(make.fetched(new[0].page, 12.0))
+    store.commit(make.fetched(new[1].page, 21.0))
+    store.commit(FetchFailure("source", 1, 24.0, "timeout"))
+    assert store.beats(0.0, 5.0) == [(10.0, 1, 1, 0), (20.0, 0, 1, 1)]
+    assert store.beats(20.0, 5.0) == [(20.0, 0, 1, 1)]
+    assert store.beats(100.0, 5.0) == []
+
+
 def test_what_happened_is_counted_behind_a_cursor(store, make) -> None:
     begin = store.counted_since(None).seq
     new = store.commit(make.crawl(0, 10.0, 1, 2)).new

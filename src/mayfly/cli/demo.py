@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ from mayfly.demo import scene, story, verdict
 from mayfly.demo.readers import Readers, wishes
 from mayfly.demo.stage import Stage
 from mayfly.demo.verdict import Kept
-from mayfly.errors import RunError, UsageError
+from mayfly.errors import UsageError
 from mayfly.lab.plots import draw_kept
 from mayfly.lab.trace import Trace
 
@@ -145,10 +147,10 @@ def _compare(seeds: range, seconds: Seconds, tell: Tell) -> None:
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Whoever ends us ends all of it: a signal becomes an error, after which everything is closed."""
+    """Whoever ends us ends all of it: a signal becomes an exception, after which everything is closed."""
 
     def end(number: int, frame: object) -> None:
-        raise RunError(f"ended by {signal.Signals(number).name}")
+        raise SystemExit(128 + number)  # as a shell counts it; no task of the loop holds it back
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -165,7 +167,9 @@ def _has_screen() -> bool:
 
 
 def _say(text: str) -> None:
-    typer.echo(f"{text}\n")
+    wide = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    lines = (textwrap.fill(line, wide, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    typer.echo("\n".join(lines) + "\n")
 
 
 def _silence(text: str) -> None:

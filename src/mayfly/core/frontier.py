@@ -22,6 +22,7 @@ from mayfly.core.model import PLACES, Beliefs, FloatArray, PageId, Seconds, Sour
 PageOrder: TypeAlias = Literal["worth", "newest", "oldest"]
 
 _GONE = -math.inf
+_STEEPEST = 600.0  # of an exponent: a key stays a number, however fast interest fades
 _ROOM = 1024
 
 
@@ -77,7 +78,7 @@ class Frontier:
         profit = sum(self._profit[source] for source in sources) / len(sources) * self._place_worth[place]
         decay = sum(self._decay[source] for source in sources) / len(sources)
         row.profit[number], row.decay[number] = profit, decay
-        return self._push(number, site, profit * math.exp(decay * (published - self._reference)))
+        return self._push(number, site, profit * math.exp(min(decay * (published - self._reference), _STEEPEST)))
 
     def show(self, page: PageId, source: SourceId, place: int) -> bool:
         """One more source shows a waiting page, so its place is another. True if it is now the first of its site."""
@@ -115,7 +116,8 @@ class Frontier:
         row, number = self._row, self._where[page]
         if self._order != "worth":
             return now - abs(float(row.key[number]))
-        return float(row.profit[number]) * math.exp(float(row.decay[number]) * (float(row.published[number]) - now))
+        age = max(now - float(row.published[number]), 0.0)  # where the clock was set back it may be to come
+        return float(row.profit[number]) * math.exp(-float(row.decay[number]) * age)
 
     def best(self, now: Seconds, first: int) -> list[tuple[PageId, float]]:
         """The first pages of all sites together and what each is worth now. Reads all rows."""
@@ -139,7 +141,7 @@ class Frontier:
         of, source = self._shown_by.row[: self._lines], self._shown_by.source[: self._lines]
         row.profit[:] = _mean_by(of, beliefs.page_profit[source], row.size) * beliefs.place_worth[row.place]
         row.decay[:] = _mean_by(of, beliefs.profit_decay[source], row.size)
-        row.key[:] = row.profit * np.exp(-row.decay * (now - row.published))
+        row.key[:] = row.profit * np.exp(-row.decay * np.maximum(now - row.published, 0.0))
         dropped = [int(page) for page in row.page[row.key < drop]]
         for page in dropped:
             self.take(page)

@@ -19,6 +19,7 @@ from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.robots import Robots
+from mayfly.store.listings import Listing
 from mayfly.store.records import NewSource, SourceKind
 from mayfly.store.store import Store
 from mayfly.urls import canonical, host_of, same_page, site_of
@@ -26,6 +27,7 @@ from mayfly.urls import canonical, host_of, same_page, site_of
 _FEED_PLACES = ("/feed", "/rss.xml", "/rss", "/atom.xml", "/feed.xml", "/index.xml")
 _SITEMAP_PLACES = ("/sitemap.xml", "/news-sitemap.xml", "/sitemap_news.xml")
 _MOST_SITEMAPS = 12  # of one host; those named for news first, then the last ones, which are mostly the newest
+_NOBODY = (Reason.BAD_URL, Reason.DNS, Reason.CONNECT, Reason.CONNECT_TIMEOUT)
 _MOST_INDEXES = 4  # that are read, or sitemaps named in robots.txt; those named for news first
 _MOST_ELSEWHERE = 3  # feeds on other sites: a paper's own may lie with a service, a list of others' is their affair
 
@@ -105,7 +107,7 @@ class Finder:
             if now.document is not None:
                 final = now.document.url
                 return now, final if site_of(final) == site_of(address) else address
-            if not isinstance(visit.answer, Failed) or visit.answer.status is None:  # who answered says most
+            if not isinstance(visit.answer, Failed) or visit.answer.reason in _NOBODY:  # who answered says most
                 visit = now
         return visit, host
 
@@ -172,7 +174,14 @@ class Finder:
 
     async def _keep(self, found: Found, now: Seconds) -> None:
         store, host = self._store, found.host
-        await store.add_sources(now, found.sources[: self._settings.most_sources])
+        if found.sources:
+            most = self._settings.most_sources
+            there = await store.list_sources(
+                Listing("url", state="active", host=host_of(found.sources[0].url), first=most)
+            )
+            known = {source.url for source in there.rows}
+            new = [source for source in found.sources if source.url not in known]
+            await store.add_sources(now, new[: max(most - there.total, 0)])
         if not found.failure:
             await store.note_candidates(now, host, found.candidates)
         await store.host_searched(host, now, found.failure)

@@ -83,6 +83,8 @@ def _of_estimate(told: Told, source: Source, estimate: Estimate, price: float | 
         f"{_count(estimate.page_profit)} clicks (P), half of them within {half_life(estimate.profit_decay)} "
         f"(μ = {_count(estimate.profit_decay * DAY)} a day)."
     )
+    if source.state != "active":
+        return
     if estimate.interval is None:
         told.add("It is not crawled for what it is worth: at the present price that would not pay.")
     else:
@@ -168,9 +170,10 @@ async def _of_past(told: Told, store: Store, source: Source, now: Seconds) -> No
 
 
 def _what_would_change(told: Told, source: Source, estimate: Estimate, price: float | None) -> None:
-    twice = _interval(estimate, price, 2.0)
-    once = _interval(estimate, price, 1.0)
-    if twice is not None:
+    once, twice = (_interval(estimate, price, times) for times in (1.0, 2.0))
+    if estimate.interval is not None and once is None:
+        pass  # by this price it would not be crawled at all: it has moved since the plan, and tells nothing
+    elif twice is not None:
         if estimate.interval is not None and once is not None:
             twice *= estimate.interval / once  # the plan knows of more than this curve
         told.add(f"With twice the links or twice the clicks it would be crawled every {about(twice)}.", if_twice=twice)

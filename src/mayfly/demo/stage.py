@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,7 +25,9 @@ from mayfly.testing.misbehaviour import MISBEHAVIOURS
 from mayfly.testing.witness import Visit, read_journal
 
 _MARK = ".mayfly-demo"  # a folder with this file in it is ours to empty
-_PATIENCE: Seconds = 60.0  # for a process to start, or to end when asked
+_PATIENCE: Seconds = 60.0  # for a process to start
+_GRACE: Seconds = 5.0  # and to end when asked
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SET_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 
 
@@ -63,9 +66,10 @@ class Stage:
         about = json.loads(self._line("web", re.compile(r"^\{.*\}$", re.MULTILINE)))
         self.newspapers: list[str] = about["hosts"]
         settings = {
-            "contact": "https://example.org/the-demo-of-mayfly", "connect-to": about["connect_to"],
-            "allow-private-addresses": ["127.0.0.0/8"], "budget": scene.BUDGET, "host-delay": scene.HOST_DELAY,
-            "address-delay": 0, "log-push": scene.LOG_PUSH, "replan": scene.REPLAN, "bin": scene.BIN,
+            "contact": "https://example.org/the-demo-of-mayfly", "allow-private-addresses": ["127.0.0.0/8"],
+            "connect-to": [f":80:{about['address']}:{about['port']}"], "budget": scene.BUDGET,
+            "host-delay": scene.HOST_DELAY, "address-delay": 0, "log-push": scene.LOG_PUSH,
+            "replan": scene.REPLAN, "bin": scene.BIN,
         }  # fmt: skip
         lines = (f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
         (self.home / "mayfly.toml").write_text(
@@ -96,12 +100,13 @@ class Stage:
     def stop(self, name: str) -> None:
         """Ask a process to finish what it does and end; wait for it."""
         process = self._processes.pop(name)
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        for _ in range(2):  # the second time at once, for some of its hosts never answer
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+                return
+        process.kill()
+        process.wait()
 
     def check(self) -> None:
         """That all that was started still runs."""
@@ -127,21 +132,25 @@ class Stage:
     def _run(self, name: str, *words: str, may_complain: bool = False) -> str:
         """A command to its end; what it printed. One that `may_complain` ends with 1 when it found something."""
         done = subprocess.run(
-            _command(*name.split(), "--home", str(self.home), *words), capture_output=True, text=True, check=False
+            _command(*name.split(), "--home", str(self.home), *words),
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=_tied(),
         )
         if done.returncode and not (may_complain and done.returncode == 1):
             raise RunError(f"mayfly {name} ended with status {done.returncode}:\n{done.stderr.strip()[-2000:]}")
         return done.stdout
 
     def _start(self, name: str, command: list[str]) -> None:
-        with self._log(name).open("wb") as log:
+        with self._log(name).open("wb") as log, _undisturbed():
             self._processes[name] = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for us: we end them in order
-                preexec_fn=_die_with_parent(),
+                preexec_fn=_tied(),
             )
 
     def _line(self, name: str, wanted: re.Pattern[str]) -> str:
@@ -171,12 +180,29 @@ def _command(*words: str) -> list[str]:
     return [sys.executable, "-m", "mayfly", *words]
 
 
-def _die_with_parent() -> Callable[[], None] | None:
-    """Where the system can see to it: even if we are killed, nothing of ours runs on."""
-    if sys.platform != "linux":
-        return None
-    libc = ctypes.CDLL(None)
-    return lambda: libc.prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Who ends us waits until a process is started and known: what a signal raises within a fork is lost."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _tied() -> Callable[[], None]:
+    """What a new process does first, so that even if we are killed nothing of ours runs on, where the system can."""
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    parent = os.getpid()
+
+    def tie() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+        if libc is not None:
+            libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:  # it was killed before we asked to be told
+            os._exit(1)
+
+    return tie
 
 
 def _empty(folder: Path) -> None:

@@ -21,7 +21,7 @@ from mayfly.testing.witness import Pages, Visit
 POLICIES = {
     "bfs": "every source in turn, then all it shows",
     "fixed-interval": "every source at the same interval",
-    "echo-newpages": "the paper's best",
+    "echo-newpages": "the paper's best, after two rounds of all sources",
     "index": "Mayfly's own",
 }
 LEARNING = 1 / 3  # of the time: pages published in it are not counted, for nobody knows anything yet

@@ -32,6 +32,7 @@ _TITLE, _SNIPPET = 200, 320  # characters
 # A browser may show it again when someone comes back: the same list, and nobody is told of it twice.
 _IN_URLS = "".join(map(chr, range(0x21, 0x7F)))  # stays as it is
 _PIECES = re.compile(f"{BEGIN}([^{BEGIN}{END}]*)|([^{BEGIN}{END}]+)")
+_MARKS = re.compile(f"[{BEGIN}{END}]")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
 
@@ -130,13 +131,26 @@ def _row(sight: Sight, now: Seconds) -> dict[str, Any]:
     return {
         "id": page.id,
         "title": _marked(sight.title, _TITLE),
-        "snippet": _marked(sight.snippet, _SNIPPET),
+        "snippet": _marked(_without(sight.title, sight.snippet), _SNIPPET),
         "host": page.host,
         "source": page.source,
         "via": page.source_url.partition("://")[2].removeprefix(page.host).rstrip("/"),
         "language": page.language if _LANGUAGE.fullmatch(page.language) else "",
         "at": min(at, now),
     }
+
+
+def _without(title: str, snippet: str) -> str:
+    """A text that begins with its title says it twice.
+
+    >>> _without("A tram", f"A {BEGIN}tram{END} Nobody came."), _without("A tram", "A trampoline")
+    ('Nobody came.', 'A trampoline')
+    """
+    words = _MARKS.sub("", title).split()
+    rest = snippet.split()
+    if words and [_MARKS.sub("", word) for word in rest[: len(words)]] == words and len(rest) > len(words):
+        return " ".join(rest[len(words) :])
+    return snippet
 
 
 def _marked(text: str, most: int) -> Markup:

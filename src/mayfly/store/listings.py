@@ -101,6 +101,15 @@ class PageColumns(NamedTuple):
     fetched: FloatArray
 
 
+class Beat(NamedTuple):
+    """What happened in some seconds."""
+
+    at: Seconds  # where they begin
+    crawls: int
+    pages: int
+    failures: int
+
+
 class Counted(NamedTuple):
     """What happened behind a cursor."""
 

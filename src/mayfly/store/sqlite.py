@@ -13,6 +13,7 @@ from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
 from mayfly.store.hints import Hint, HintRow, Subscription
 from mayfly.store.listings import (
+    Beat,
     Believed,
     Counted,
     HostsListed,
@@ -296,6 +297,9 @@ class SqliteStore:
 
     async def fetched_since(self, landed: int) -> PageColumns:
         return await self._read(lambda database: watching.fetched_since(database, landed))
+
+    async def beats(self, since: Seconds, width: Seconds) -> list[Beat]:
+        return await self._read(lambda database: watching.beats(database, since, width))
 
     async def counted_since(self, seq: int | None) -> Counted:
         return await self._read(lambda database: watching.counted_since(database, seq))

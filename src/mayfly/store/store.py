@@ -13,6 +13,7 @@ from typing import Protocol, Self
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.hints import Hint, HintRow, Subscription
 from mayfly.store.listings import (
+    Beat,
     Believed,
     Counted,
     HostsListed,
@@ -218,6 +219,9 @@ class Store(Protocol):
 
     async def fetched_since(self, landed: int) -> PageColumns:
         """When pages that were kept behind the cursor were published, found and fetched; some thousand at most."""
+
+    async def beats(self, since: Seconds, width: Seconds) -> list[Beat]:
+        """What happened lately, counted in parts of so many seconds; of the last 60,000 happenings at most."""
 
     async def counted_since(self, seq: int | None) -> Counted:
         """How much happened behind the cursor; None: only where the cursor is now."""

@@ -13,6 +13,10 @@ import pytest
 from mayfly.core.model import HOUR, WEEK
 from mayfly.serve.app import make_app
 from mayfly.serve.guard import cookie_of
+from mayfly.serve.ops.figures import beats, delays
+from mayfly.serve.ops.harvest import Pages
+from mayfly.store.listings import Beat
+from mayfly.store.records import Minute
 from mayfly.store.sqlite import SqliteStore
 
 PAGES = ("/ops", "/ops/sources", "/ops/hosts", "/ops/health", "/ops/health/brief", "/ops/what-if")
@@ -85,6 +89,24 @@ def test_numbers_of_the_crawl(little) -> None:
     assert len(rate["at"]) == len(rate["crawls"]) == len(rate["price"]) <= 361
 
 
+def test_a_young_crawl_is_drawn_by_seconds() -> None:
+    minutes = [Minute(at=40.0, crawls=1, pages=1, others=0, failures=0, found=0, price=0.5, budget=2.0)]
+    told = beats([Beat(100.0, 10, 5, 0), Beat(110.0, 0, 20, 5)], minutes, -480.0, 122.0, 2.0)
+    drawn = {at: place for place, at in enumerate(told["at"])}
+    assert told["crawls"][drawn[95.0]] is None  # before anything happened
+    assert [told["crawls"][drawn[at]] for at in (100.0, 105.0, 110.0, 115.0)] == [2.0, 0.0, 0.0, 0.0]
+    assert [told["pages"][drawn[at]] for at in (100.0, 110.0)] == [1.0, 4.0]
+    assert told["others"][drawn[110.0]] == 1.0
+    assert 120.0 not in drawn  # is not over
+    assert told["price"][drawn[95.0]] is None and told["price"][drawn[100.0]] == told["price"][drawn[115.0]] == 0.5
+
+
+def test_the_time_shown_first_is_the_shortest_that_holds_the_crawl(little, nothing) -> None:
+    assert 'href="/ops?span=10m" aria-current="true"' in nothing.one("/ops").text
+    assert 'href="/ops?span=6h" aria-current="true"' in little.one("/ops").text
+    assert 'href="/ops?span=1w" aria-current="true"' in little.one("/ops?span=1w").text
+
+
 def test_quality_is_what_was_seen_and_the_rest(little) -> None:
     told = little.one("/ops/data/quality").json()
     assert told["week_seen"][-1] * WEEK == pytest.approx(16.0, rel=1e-4)  # eight pages, two clicks each
@@ -102,6 +124,12 @@ def test_delays_and_clicks_by_age(little) -> None:
     assert clicks["pages"] == 8 and clicks["clicks"] == 16.0
     assert clicks["fitted"][-1] == pytest.approx(3.0 * (1 - np.exp(-clicks["age"][-1] / 2)))
     assert 1.5 <= max(value for value in clicks["seen"] if value is not None) <= 3.5
+
+
+def test_the_delays_of_a_few_pages_far_apart_are_drawn() -> None:
+    number, fetched = np.arange(24), HOUR * np.arange(24.0)
+    told = delays(Pages(number, number, fetched - 600, fetched - 300, fetched, number), 0.0, 24 * HOUR)
+    assert set(told["whole_median"]) == {600.0} and len(told["at"]) == 4
 
 
 def test_hosts_tell_errors_waits_and_robots(little) -> None:

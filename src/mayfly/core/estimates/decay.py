@@ -44,8 +44,7 @@ class Decay:
 
     def expose(self, host: IntArray, seen_from: FloatArray, age: FloatArray) -> None:
         """Pages now of `age` whose clicks have been seen since they were `seen_from` old."""
-        now = np.exp(-age[:, None] * CANDIDATES)
-        then = np.exp(-seen_from[:, None] * CANDIDATES)
+        now, then = (np.exp(-np.maximum(one, 0.0)[:, None] * CANDIDATES) for one in (age, seen_from))
         np.add.at(self._host.live, host, now.astype(np.float32))
         np.add.at(self._host.exposure, host, (then - now).astype(np.float32))
 

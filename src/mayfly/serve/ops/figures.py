@@ -15,15 +15,19 @@ from mayfly.core.provisional import SETTLED, Dynamic, Profits, dynamic
 from mayfly.serve.ops.harvest import SHOWN, Harvest, Pages, SourceClicks
 from mayfly.serve.ops.overview import SPANS
 from mayfly.serve.ops.watch import Watching
-from mayfly.store.listings import Believed
+from mayfly.store.listings import Beat, Believed
 from mayfly.store.records import Minute
 
 router = APIRouter(prefix="/ops/data", include_in_schema=False)
 
 _POINTS = 360  # of a figure, at most
 _LEAST = 2  # minutes a point: they are noted a little more than a minute apart
+_QUICK: Seconds = 10 * MINUTE  # so little time is drawn by the log itself,
+_BEAT: Seconds = 5.0  # in parts of this length,
+_FEWEST_BEATS = 12  # so many at least
 _FIVE: Seconds = 5 * HOUR  # the paper's short window
 _AGES = 60
+_PARTS = 48  # of the time, that have percentiles of their own
 _FEWEST = 3  # pages that have a percentile
 _Span = Annotated[str, Query(max_length=10)]
 
@@ -31,8 +35,11 @@ _Span = Annotated[str, Query(max_length=10)]
 @router.get("/rate")
 async def rate(watch: Watching, span: _Span = "1d") -> dict[str, Any]:
     """Requests per second by kind, budget and price."""
-    length, now = SPANS.get(span, DAY), watch.now
-    return rates(await watch.serving.reader.minutes(now - length), now - length, now, watch.budget)
+    length, now, reader = SPANS.get(span, DAY), watch.now, watch.serving.reader
+    minutes = await reader.minutes(now - length)
+    if length > _QUICK:
+        return rates(minutes, now - length, now, watch.budget)
+    return beats(await reader.beats(now - length, _BEAT), minutes, now - length, now, watch.budget)
 
 
 @router.get("/quality")
@@ -90,10 +97,36 @@ def rates(minutes: list[Minute], since: Seconds, until: Seconds, budget: float) 
     return told
 
 
+def beats(counted: list[Beat], minutes: list[Minute], since: Seconds, until: Seconds, budget: float) -> dict[str, Any]:
+    """The same of the last minutes, by the log itself. The last part is left out, for it is not over."""
+    begin = since // _BEAT * _BEAT
+    count = int((until - begin) // _BEAT)
+    rows = {round((one.at - begin) / _BEAT): one for one in counted}
+    first = min(rows, default=count)
+    shown = range(max(min(first, count - _FEWEST_BEATS), 0), count)  # a young crawl fills the figure
+    some = [rows.get(place, Beat(0.0, 0, 0, 0)) if place >= first else None for place in shown]
+    told: dict[str, Any] = {"at": [begin + _BEAT * place for place in shown], "now": budget}
+    for name, of in (("crawls", "crawls"), ("pages", "pages"), ("others", "failures"), ("failures", "failures")):
+        told[name] = [None if one is None else round(getattr(one, of) / _BEAT, 3) for one in some]
+    told["budget"] = [None if one is None else budget for one in some]
+    prices = {int((one.at + MINUTE - begin) // _BEAT): one.price for one in minutes}  # known at the minute's end
+    told["price"] = _carried([prices.get(place) for place in shown])
+    return told
+
+
+def _carried(values: list[float | None]) -> list[float | None]:
+    """Each until the next is known."""
+    kept: list[float | None] = []
+    for value in values:
+        kept.append(value if value is not None or not kept else kept[-1])
+    return kept
+
+
 def delays(pages: Pages, since: Seconds, until: Seconds) -> dict[str, Any]:
     """Median and 90th percentile of published → found, found → fetched and both, of pages by when they were fetched."""
-    width = max((until - since) / 48, 5 * MINUTE)
     rows = np.flatnonzero((pages.fetched >= since) & (pages.fetched < until))
+    many = min(max(len(rows) // (2 * _FEWEST), 1), _PARTS)  # fewer where pages are few, else most would have none
+    width = max((until - since) / many, min(5 * MINUTE, (until - since) / _PARTS))
     order = rows[np.argsort(pages.fetched[rows], kind="stable")]
     edges = since + width * np.arange(int(np.ceil((until - since) / width)) + 1)
     bounds = np.searchsorted(pages.fetched[order], edges)
@@ -133,7 +166,7 @@ def _quality(harvest: Harvest, believed: Believed, now: Seconds) -> dict[str, An
     if not len(profits.fetched):
         return {"at": [], "settled": now - SETTLED}
     begin = max(now - SHOWN, float(profits.fetched.min()))
-    step = HOUR if now - begin > 2 * DAY else max((now - begin) // 48 // MINUTE, 1.0) * MINUTE  # the first hours, too
+    step = HOUR if now - begin > 2 * DAY else max((now - begin) // 48 // _BEAT, 1.0) * _BEAT  # the first minutes, too
     times = np.append(np.arange(begin // step + 1, now // step + 1) * step, now)
     told: dict[str, Any] = {
         "at": times.tolist(),

@@ -12,7 +12,7 @@ import numpy as np
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from mayfly.core.model import DAY, HOUR, WEEK, Seconds
+from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Seconds
 from mayfly.serve.ops import pulse
 from mayfly.serve.ops.pulse import Now
 from mayfly.serve.ops.show import NOTHING, number, percent, rate, show, span
@@ -22,26 +22,35 @@ from mayfly.serve.parts import Refused, Serving
 
 router = APIRouter(include_in_schema=False)
 
-SPANS: dict[str, Seconds] = {"1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "1w": WEEK}
+SPANS: dict[str, Seconds] = {"10m": 10 * MINUTE, "1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "1w": WEEK}
+_USUAL = ("10m", "1h", "6h", "1d")  # the shortest of them that holds all of a young crawl, else the last
 
 
 @router.get("/ops")
-async def overview(watch: Watching, span: Annotated[str, Query(alias="span", max_length=10)] = "1d") -> HTMLResponse:
+async def overview(watch: Watching, span: Annotated[str, Query(alias="span", max_length=10)] = "") -> HTMLResponse:
     """How the crawl does."""
     serving, now = watch.serving, watch.now
     stats = await serving.reader.stats()
+    chosen = span if span in SPANS else await _usual(watch, now)
     return show(
         "ops.html",
         "overview",
         now,
         live=told(await watch.pulse.now(), await _delay(watch)),
         spans=list(SPANS),
-        chosen=span if span in SPANS else "1d",
+        chosen=chosen,
+        quick=chosen == "10m",
         sources=int(stats["sources"]),
         hosts=int(stats["hosts"]),
         crawled=int(stats["log"]) > 0,
         clicks=int(stats["clicks"]),
     )
+
+
+async def _usual(watch: Watch, now: Seconds) -> str:
+    noted = await watch.serving.reader.minutes(now - DAY)
+    age = now - noted[0].at if noted else 0.0
+    return next((name for name in _USUAL if SPANS[name] >= age), _USUAL[-1])
 
 
 @router.get("/ops/live")

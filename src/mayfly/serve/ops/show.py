@@ -20,9 +20,7 @@ NOTHING = "–"
 
 def show(name: str, part: str, now: Seconds, status: int = 200, **values: Any) -> HTMLResponse:
     """A page; `part` is the part of the dashboard it is of."""
-    made = page(name, "ops", status, part=part, now=now, **_WORDS, **values)
-    made.headers["Referrer-Policy"] = "same-origin"  # else a browser would not say that our own forms are from here
-    return made
+    return page(name, "ops", status, part=part, now=now, **_WORDS, **values)
 
 
 def number(value: float | None) -> str:
@@ -72,6 +70,15 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.3g} %"
 
 
+def change(value: float, digits: int = 1) -> str:
+    """By how much it is more or less; nothing, if no digit would show it.
+
+    >>> change(-50.0), change(3.14159), change(-0.04), change(-7237, 0)
+    ('−50.0', '+3.1', '±0', '−7,237')
+    """
+    return "±0" if round(value, digits) == 0 else f"{value:+,.{digits}f}".replace("-", "−")
+
+
 def size(value: int | None) -> str:
     """Bytes.
 
@@ -99,6 +106,7 @@ _WORDS: dict[str, Any] = {
     "a_day": a_day,
     "span": span,
     "percent": percent,
+    "change": change,
     "size": size,
     "link": link,
     "when": ago,

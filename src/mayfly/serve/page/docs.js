@@ -45,8 +45,14 @@ function table(heads, rows) {
 function bodies(api, content) {
   return Object.entries(content || {}).flatMap(([type, one]) => [
     element("p", "", element("code", type)),
-    element("pre", kind(api, one.schema)),
+    reachable(element("pre", kind(api, one.schema))),
   ]);
+}
+
+// What is too wide can be scrolled with keys, too.
+function reachable(made) {
+  made.tabIndex = 0;
+  return made;
 }
 
 function operation(api, path, method, said) {

@@ -24,7 +24,8 @@ function listen() {
       if (place.textContent !== text) place.textContent = text;
       if (place.dataset.word !== undefined) place.dataset.word = text;
     }
-    if (tiles.dataset.minute !== told.minute) {
+    const due = tiles.dataset.quick !== undefined && performance.now() - drawn > 5000;
+    if (tiles.dataset.minute !== told.minute || due) {
       tiles.dataset.minute = told.minute;
       drawAll();
     }
@@ -46,7 +47,7 @@ const KINDS = {
     const sum = (...names) => told.at.map((_, i) => told[names[0]][i] === null ? null : names.reduce((all, name) => all + told[name][i], 0));
     const budget = told.budget.map((value, i) => value ?? (told.crawls[i] === null ? null : told.now));
     return {
-      empty: some(told.crawls) ? "" : "Nothing was noted in this time. A running crawl notes its requests every minute.",
+      empty: some(told.crawls) ? "" : "Nothing was noted in this time. A running crawl notes its requests.",
       data: [told.at, sum("crawls", "pages", "others"), sum("crawls", "pages"), told.crawls, budget],
       series: [area("other", "--three", told.others), area("new pages", "--two", told.pages), area("recrawls", "--one", told.crawls), line("budget", "--ink", { ...dashed, value: (_, value) => value === null || value === undefined ? "–" : `${few(value)}/s` })],
       bands: [{ series: [1, 2] }, { series: [2, 3] }],
@@ -127,7 +128,7 @@ function options(made, width) {
     width, height: width < 480 ? 200 : 240,
     scales: { x: { time: made.time !== false, distr: made.log ? 3 : 1, ...(made.log ? { range: (_, low, high) => [low, high] } : {}) }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, ...(made.axis ? { values: (_, ticks) => ticks.map((tick) => tick === null ? "" : made.axis(tick)) } : { values: TIMES }) },
+      { ...axis, space: 90, ...(made.axis ? { values: (_, ticks) => ticks.map((tick) => tick === null ? "" : made.axis(tick)) } : { values: TIMES }) },
       { ...axis, size: 62, ...(made.steps ? { incrs: made.steps } : {}), values: (_, ticks) => ticks.map((tick) => made.unit(tick)) },
     ],
     series: [made.time === false ? { label: "at", value: (_, value) => value === null || value === undefined ? "–" : made.axis(value) } : { value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...made.series],
@@ -144,6 +145,7 @@ const TIMES = [
 ];
 
 const plots = new Map();
+let drawn = 0;
 async function draw(place, coming) {
   const { chart, url } = place.dataset;
   const remark = place.parentElement.querySelector("[data-remark]");
@@ -162,6 +164,7 @@ async function draw(place, coming) {
   if (!made.empty) plots.set(place, new uPlot(options(made, place.clientWidth), made.data, place));
 }
 function drawAll() {
+  drawn = performance.now();
   const coming = new Map();
   for (const place of document.querySelectorAll("[data-chart]")) draw(place, coming);
 }

@@ -8,10 +8,11 @@ import numpy as np
 
 from mayfly.core.model import Seconds, SourceId
 from mayfly.store.connection import Database
-from mayfly.store.listings import Believed, Counted, PageColumns, VisitOfSource
+from mayfly.store.listings import Beat, Believed, Counted, PageColumns, VisitOfSource
 
 _CHUNK = 20_000  # pages at once
 _MOST_ARRIVALS = 20_000
+_BEATS_OF = 60_000  # happenings that are counted
 
 
 def believed(database: Database) -> Believed:
@@ -76,6 +77,16 @@ def fetched_since(database: Database, landed: int) -> PageColumns:
     table = np.array([row[:6] for row in rows if row[6]], float).reshape(-1, 6).T.copy()
     numbers = table[1:3].astype(np.int64)
     return PageColumns(rows[-1][0] if rows else landed, numbers[0], numbers[1], table[3], table[4], table[5])
+
+
+def beats(database: Database, since: Seconds, width: Seconds) -> list[Beat]:
+    """Counts of the end of the log, by equal parts of the time."""
+    sql = (
+        "SELECT CAST(at / ?1 AS INTEGER) * ?1, sum(kind = 'crawl'), sum(kind = 'fetch'), sum(kind = 'failure') FROM log"
+        " WHERE seq > (SELECT max(seq) FROM log) - ?2 AND at >= ?3 GROUP BY 1 ORDER BY 1"
+    )
+    rows: list[Any] = database.execute(sql, (width, _BEATS_OF, since)).fetchall()
+    return [Beat(*row) for row in rows]
 
 
 def counted_since(database: Database, seq: int | None) -> Counted:
