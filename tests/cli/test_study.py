@@ -7,7 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mayfly.cli import logfiles
 from mayfly.crawl.finder import hosts_in
 
 DAY = 86400.0
@@ -103,6 +106,17 @@ def test_a_log_that_begins_in_the_middle_is_noticed(command, log) -> None:
     assert "--settle 3d" in done.err
     done = command("study", "patterns", log, "--json", "--settle", "1h")
     assert "--settle" not in done.err and json.loads(done.out)["left_out"]["not_new"] >= 200
+
+
+@given(st.lists(st.text("ab\n", min_size=1, max_size=12)))
+def test_lines_are_whole_however_a_file_is_cut_and_none_is_endless(blocks) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logfiles, "LONGEST_LINE", 3)
+        found = list(logfiles.whole_lines(block.encode() for block in blocks))
+    lines = "".join(blocks).removesuffix("\n").split("\n") if blocks else []
+    assert len(found) == len(lines)
+    for line, whole in zip(found, lines, strict=True):
+        assert line.decode() == whole or (len(whole) > 3 < len(line) and whole.startswith(line.decode()))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mayfly.errors import UsageError
 from mayfly.store.clicklog import BadRow, Dropped, Reading, form_of
-from mayfly.store.visitlog import LINES, Block, Wanted, read_parquet
+from mayfly.store.visitlog import LINES, Block, Coded, Wanted, columns, read_csv, read_parquet
 
 AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp()
 PAGE, FROM = "https://example.com/a?b=1", "https://example.com/"
@@ -127,3 +127,81 @@ def test_no_bytes_break_a_reader(raw) -> None:
         except UsageError:
             continue
         assert all(isinstance(row, BadRow | Dropped) or len(row) == 5 for row in found)
+
+
+# By whole columns
+
+HEADERS = st.sampled_from(["page,at,referrer,count", "page,at,referrer,else"])
+CELLS = st.one_of(
+    st.sampled_from(["a", "b", "", "-", "page", "at", str(AT), "1.8e9", "20260131", "2026-11-15", "nan", "2", "0"]),
+    st.text("a,;\" \r\0\ufeff\udcff'", max_size=4),
+    st.sampled_from(['"a"', '"a,b"', '"a""b"', '""', f'"{AT}"', '"a', 'a"b"', '"a"b', '"\n"', "x" * 70]),
+)
+SOUND = st.tuples(*(st.sampled_from(some) for some in ("abc", (str(AT), "1.8e9"), ("", "-", "d"), "12"))).map(",".join)
+ODD = st.one_of(
+    st.lists(CELLS, max_size=5).map(",".join),
+    st.sampled_from(["HEADER", "", f"\ufeffa,{AT},d,1", f"a,{AT},d,1\ra,{AT},d,1", f'a,{AT},"d\ne",1']),
+)
+TABLES = st.lists(st.one_of(SOUND, SOUND, ODD), max_size=30)
+
+
+@given(st.data(), HEADERS, TABLES, st.sampled_from(["\n", "\r\n"]), st.sampled_from([ALL, Wanted(times=False)]))
+def test_by_columns_or_row_by_row_a_table_says_the_same(data, header, table, end, wanted) -> None:
+    """However it is cut into pieces, and wherever it is odd."""
+    text = end.join([header, *(header if row == "HEADER" else row for row in table)])
+    lines = text.encode("utf-8", "surrogateescape").split(b"\n")
+    found = []
+    for arrow in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(columns, "is_there", lambda arrow=arrow: arrow)
+            patch.setattr(columns, "_PIECE", data.draw(st.sampled_from([1, 100, 10_000])))
+            patch.setattr(columns, "_PART", data.draw(st.sampled_from([1, 30])))
+            patch.setattr(columns, "LONGEST_LINE", 60)
+            cut = data.draw(st.integers(1, len(lines)))
+            found.append(apart(read_csv([b"\n".join(lines[:cut]), *lines[cut:]], reading(), wanted)))
+    assert found[0] == found[1]
+
+
+def apart(log) -> tuple[list, list]:
+    """Visits, and what is wrong: which of both comes first is not said. A dash is as good as empty."""
+    found = rows(log)
+    wrong = [row for row in found if isinstance(row, BadRow | Dropped)]
+    visits = [row for row in found if not isinstance(row, BadRow | Dropped)]
+    return [(page, at, "" if referrer == "-" else referrer, *rest) for page, at, referrer, *rest in visits], wrong
+
+
+def test_names_are_numbered_as_they_first_come_over_all_pieces(monkeypatch) -> None:
+    monkeypatch.setattr(columns, "_PIECE", 1)
+    lines = [b"page,source", *(b"%d,%d" % (number * 7 % 50, number * 3 % 20) for number in range(100))]
+    (block,) = read_csv(lines, reading(), Wanted(times=False))
+    assert isinstance(block.page, Coded) and len(block.page) == 100
+    assert list(block.page.names) == list(dict.fromkeys(str(number * 7 % 50) for number in range(100)))
+    assert list(block.referrer) == [str(number * 3 % 20) for number in range(100)]
+
+
+def test_one_odd_row_does_not_take_its_piece_out_of_the_quick_way(monkeypatch) -> None:
+    monkeypatch.setattr(columns, "_PART", 100)
+    lines = ["page,at", *(f"p{number},{AT}" for number in range(1000)), "p,soon", *(f"q{n},{AT}" for n in range(1000))]
+    found = list(read_csv([line.encode() for line in lines], reading(), Wanted()))
+    slow = [len(block.page) for block in found if isinstance(block, Block) and not isinstance(block.page, Coded)]
+    assert sum(slow) < 10 and len(rows(found)) == 2001
+    assert [row.line for row in found if isinstance(row, BadRow)] == [1002]
+
+
+def test_parquet_by_columns_and_what_of_it_is_odd(monkeypatch) -> None:
+    monkeypatch.setattr(columns, "_PART_ROWS", 2)
+    file = io.BytesIO()
+    pages = pyarrow.array(["a", "b", None, "a", "c", "a"]).dictionary_encode()
+    table = {
+        "page": pages,
+        "at": [int(AT)] * 6,
+        "source": [7, None, 7, 8, 8, 8],
+        "count": [1.0, 2.0, 1.0, 1.0, 0.0, 3.0],
+    }
+    pyarrow.parquet.write_table(pyarrow.table(table), file)
+    found = list(read_parquet(file, reading(), ALL))
+    assert apart(found) == (
+        [("a", AT, "7", "", 1.0), ("b", AT, "", "", 2.0), ("a", AT, "8", "", 1.0), ("a", AT, "8", "", 3.0)],
+        [BadRow(3, "names no page"), Dropped(5, "counts of 0")],
+    )
+    assert isinstance(found[0].page, Coded)

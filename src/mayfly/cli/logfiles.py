@@ -50,6 +50,8 @@ class Log:
         """What it says of visits."""
         if self.form == "parquet":
             return self._told(lambda: visitlog.read_parquet(self.file, how, wanted))
+        if self.form in ("csv", "search-console"):
+            return self._told(lambda: visitlog.read_csv(whole_pieces(_blocks(self.file, done)), how, wanted))
         return self._told(lambda: visitlog.LINES[self.form](whole_lines(_blocks(self.file, done)), how, wanted))
 
     def _told(self, read: Callable[[], Iterator[_T]]) -> Iterator[_T]:
@@ -94,15 +96,23 @@ def form_told(name: str, beginning: bytes) -> str:
 
 def whole_lines(blocks: Iterable[bytes], ended: Callable[[], bool] = lambda: True) -> Iterator[bytes]:
     """Lines without their ends, none of them much longer than a row may be; the last one only if it has `ended`."""
+    for piece in whole_pieces(blocks, ended):
+        yield from piece.split(b"\n")
+
+
+def whole_pieces(blocks: Iterable[bytes], ended: Callable[[], bool] = lambda: True) -> Iterator[bytes]:
+    """The same, but lines that come together are not taken apart; the last of them is without its end."""
     rest, cut = b"", False  # the beginning of a line; whether we are within one that is too long
     for block in blocks:
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        if cut and lines:
-            lines[0], cut = lines[0][: LONGEST_LINE + 1], False
-        yield from lines
-        if len(rest) > LONGEST_LINE:
-            rest, cut = rest[: LONGEST_LINE + 1], True
+        if cut:  # the end of that line is passed over
+            _, newline, block = block.partition(b"\n")
+            if not newline:
+                continue
+            block = b"\n" + block
+        piece, newline, last = (rest + block).rpartition(b"\n")
+        if newline:
+            yield piece
+        rest, cut = last[: LONGEST_LINE + 1], len(last) > LONGEST_LINE
     if rest and ended():
         yield rest
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,11 +17,12 @@ import typer
 from mayfly.cli import words
 from mayfly.cli.clicks import Form, site
 from mayfly.cli.logfiles import opened
+from mayfly.core.model import FloatArray
 from mayfly.errors import UsageError
-from mayfly.lab.study.visits import NONE, Visits, begins_in_the_middle, numbering
+from mayfly.lab.study.visits import NONE, Numbers, Visits, begins_in_the_middle, numbering
 from mayfly.store.clicklog import BadRow, Dropped, Reading
 from mayfly.store.clicklog.rows import Memo
-from mayfly.store.visitlog import Block, Visited, Wanted
+from mayfly.store.visitlog import Block, Coded, Visited, Wanted
 from mayfly.urls import canonical
 
 _SHOWN = 5  # bad rows that are named
@@ -54,17 +54,17 @@ First = Annotated[int, typer.Option(help="How many to print; --json and --out ha
 
 @dataclass
 class _Columns:
-    """Columns that grow as rows come."""
+    """Columns that grow as blocks come."""
 
     wanted: Wanted
     pages: defaultdict[str, int] = field(default_factory=numbering)
     sources: defaultdict[str, int] = field(default_factory=numbering)
     visitors: defaultdict[str, int] = field(default_factory=numbering)
-    page: array[int] = field(default_factory=lambda: array("i"))
-    source: array[int] = field(default_factory=lambda: array("i"))
-    visitor: array[int] = field(default_factory=lambda: array("i"))
-    at: array[float] = field(default_factory=lambda: array("d"))
-    count: array[float] = field(default_factory=lambda: array("d"))
+    page: list[Numbers] = field(default_factory=list)
+    source: list[Numbers] = field(default_factory=list)
+    visitor: list[Numbers] = field(default_factory=list)
+    at: list[FloatArray] = field(default_factory=list)
+    count: list[FloatArray] = field(default_factory=list)
     counted: bool = False  # whether a row was more than one visit
     bad: int = 0
     named: list[str] = field(default_factory=list)
@@ -87,37 +87,40 @@ class _Columns:
                 self._add(some, spell)
 
     def _add(self, block: Block, spell: Callable[[str], str] | None) -> None:
-        page: Iterable[str] = block.page if spell is None else map(spell, block.page)
-        referrer: Iterable[str] = block.referrer if spell is None else map(spell, block.referrer)
-        self._count(block.number)
-        self.page.extend(map(self.pages.__getitem__, page))
+        self._count(np.asarray(block.number, float))
+        self.page.append(_numbered(block.page, self.pages, spell))
         if self.wanted.referrers:
-            self.source.extend(map(self.sources.__getitem__, referrer))
+            self.source.append(_numbered(block.referrer, self.sources, spell))
         if self.wanted.times:
-            self.at.extend(block.at)
+            self.at.append(np.asarray(block.at, float))
         if self.wanted.visitors:
-            self.visitor.extend(map(self.visitors.__getitem__, block.visitor))
+            self.visitor.append(_numbered(block.visitor, self.visitors))
 
-    def _count(self, counts: Sequence[float]) -> None:
+    def _count(self, counts: FloatArray) -> None:
         """Nothing is kept while each row is one visit."""
-        if not self.counted and counts.count(1.0) < len(counts):
+        if not self.counted and np.any(counts != 1.0):
             self.counted = True
-            self.count.extend([1.0] * len(self.page))
+            self.count.extend(np.ones(len(some)) for some in self.page)
         if self.counted:
-            self.count.extend(counts)
+            self.count.append(counts)
 
     def visits(self) -> Visits:
         for nobody in _NOBODY:
             del self.sources[nobody]
-        return Visits(
-            self.pages,
-            self.sources,
-            np.frombuffer(self.page, np.int32),
-            np.frombuffer(self.source, np.int32),
-            np.frombuffer(self.at),
-            np.frombuffer(self.visitor, np.int32),
-            np.frombuffer(self.count) if self.counted else None,
+        page, source, visitor = (
+            np.concatenate([np.zeros(0, np.int32), *some]) for some in (self.page, self.source, self.visitor)
         )
+        at, count = (np.concatenate([np.zeros(0), *some]) for some in (self.at, self.count))
+        return Visits(self.pages, self.sources, page, source, at, visitor, count if self.counted else None)
+
+
+def _numbered(
+    column: Sequence[str], numbers: defaultdict[str, int], spell: Callable[[str], str] | None = None
+) -> Numbers:
+    """Numbers in place of names. Of a column that has each name but once, so often they are looked up."""
+    names = column.names if isinstance(column, Coded) else column
+    found = np.fromiter(map(numbers.__getitem__, map(spell, names) if spell else names), np.int32, len(names))
+    return found[column.numbers] if isinstance(column, Coded) else found
 
 
 def read_visits(files: list[str], form: Form | None, host: str | None, one_spelling: bool, wanted: Wanted) -> Visits:
@@ -132,7 +135,7 @@ def read_visits(files: list[str], form: Form | None, host: str | None, one_spell
             for log in logs:
                 columns.take(log.visits(how, wanted, done), log.name, spell)
     _say_troubles(columns)
-    if not len(columns.page):
+    if not columns.page:
         raise UsageError(f"there is no visit in {', '.join(files)}: a log has a page and a time in each row")
     return columns.visits()
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import tzinfo
 from itertools import chain
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mayfly.errors import UsageError
@@ -45,6 +45,22 @@ class Header:
     @property
     def is_search_console(self) -> bool:
         return len(self.counts) > 1 and "ctr" in self.names
+
+
+class CsvHead(NamedTuple):
+    """The first line of a table that says something."""
+
+    cells: Sequence[str]
+    mark: str  # between cells
+    lines: int  # up to it, and with it
+
+
+class Batches(NamedTuple):
+    """Rows of a Parquet file, by columns."""
+
+    batches: Iterable[Any]
+    width: int  # of the whole table
+    places: Sequence[int]  # of the columns that are read
 
 
 def header_of(cells: Sequence[str]) -> Header | None:
@@ -80,24 +96,50 @@ def first_row(line: str) -> tuple[str, list[str]]:
 
 def read_csv(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
     """Rows of a CSV file with a header."""
-    cells, rows = csv_table(lines)
-    if not cells:
+    head, rest = csv_head(lines)
+    if head is None:
         return
-    header = _checked(header_of(cells), cells, how)
+    header = _checked(header_of(head.cells), head.cells, how)
+    rows = csv_rows(rest, head, head.lines)
     if header.kind is None and len(header.counts) <= 1:
         yield from _simple(rows, header, how)
     else:
         yield from _full(rows, header, how)
 
 
-def csv_table(lines: Iterable[bytes]) -> tuple[list[str], Iterator[tuple[int, Sequence[str]]]]:
-    """The cells of the header, and the rows with their lines; of nothing, none."""
+def csv_head(lines: Iterable[bytes]) -> tuple[CsvHead | None, Iterator[bytes]]:
+    """The header, None of nothing, and what is behind it. Lines may come one by one or some together."""
+    rest, before = iter(lines), 0
+    for some in rest:
+        single = some.split(b"\n")
+        for number, line in enumerate(single, start=1):
+            text = line.decode(errors="surrogateescape")
+            if text.strip():
+                mark, cells = first_row(text)
+                behind = [b"\n".join(single[number:])] if single[number:] else []
+                return CsvHead(cells, mark, before + number), chain(behind, rest)
+        before += len(single)
+    return None, rest
+
+
+def csv_rows(lines: Iterable[bytes], head: CsvHead, before: int) -> Iterator[tuple[int, Sequence[str]]]:
+    """Rows with their lines, of which `before` came before these; of one that is broken no cells.
+
+    A header in between is no row: two files were joined. Up to the first line that has a quote lines are split as they
+    stand: that takes half of the time.
+    """
     texts = (line.decode(errors="surrogateescape") for line in lines)
-    first, skipped = next(((line, number) for number, line in enumerate(texts) if line.strip()), ("", 0))
-    if not first:
-        return [], iter(())
-    mark, cells = first_row(first)
-    return cells, _cells(texts, mark, cells, skipped + 1)
+    line = before
+    for text in texts:
+        plain = text.removesuffix("\r")
+        if '"' in plain or "\r" in plain or "\0" in plain or len(plain) > LONGEST_LINE:
+            yield from _quoted(csv.reader(chain((text,), texts), delimiter=head.mark), head.cells, line)
+            return
+        line += 1
+        if plain:
+            cells = plain.split(head.mark)
+            if cells != head.cells:
+                yield line, cells
 
 
 def read_parquet(file: BinaryIO, how: Reading) -> Iterator[Read]:
@@ -108,15 +150,15 @@ def read_parquet(file: BinaryIO, how: Reading) -> Iterator[Read]:
         places = (header.url, header.time, header.kind, header.position, *(place for place, _ in header.counts))
         return header, [place for place in places if place is not None]
 
-    with parquet_table(file, wanted) as (header, rows):
-        yield from _full(rows, header, how)
+    with parquet_table(file, wanted, _ROWS) as (header, found):
+        yield from _full(parquet_rows(found), header, how)
 
 
 @contextmanager
 def parquet_table(
-    file: BinaryIO, wanted: Callable[[Sequence[str]], tuple[_T, Sequence[int]]]
-) -> Iterator[tuple[_T, Iterator[tuple[int, Sequence[Any]]]]]:
-    """What `wanted` made of the names of the columns, and the rows; only the columns it names are read."""
+    file: BinaryIO, wanted: Callable[[Sequence[str]], tuple[_T, Sequence[int]]], together: int
+) -> Iterator[tuple[_T, Batches]]:
+    """What `wanted` made of the names of the columns, and batches of rows; only the columns it names are read."""
     try:
         import pyarrow  # 165 MB, so an extra, and only where it is used
         import pyarrow.parquet
@@ -127,10 +169,22 @@ def parquet_table(
         names = table.schema_arrow.names
         header, places = wanted(names)
         chosen = sorted(set(places))
-        batches = table.iter_batches(_ROWS, columns=[names[place] for place in chosen])
-        yield header, _parquet_rows(batches, len(names), chosen)
+        batches = table.iter_batches(together, columns=[names[place] for place in chosen])
+        yield header, Batches(batches, len(names), chosen)
     except (pyarrow.ArrowException, OSError) as error:
         raise UsageError(f"it is no sound Parquet file: {str(error).splitlines()[0]}") from None
+
+
+def parquet_rows(found: Batches, before: int = 0) -> Iterator[tuple[int, Sequence[Any]]]:
+    """Rows with their numbers, as wide as the table; cells that were not read are None."""
+    number = before
+    for batch in found.batches:
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            number += 1
+            cells: list[Any] = [None] * found.width
+            for place, cell in zip(found.places, row, strict=True):
+                cells[place] = cell
+            yield number, cells
 
 
 def _checked(header: Header | None, cells: Sequence[str], how: Reading) -> Header:
@@ -156,24 +210,6 @@ def _california() -> tzinfo:
         raise UsageError(f"this machine knows no zones; give --timezone -08:00 for {_SEARCH_CONSOLE}") from None
 
 
-def _cells(texts: Iterator[str], mark: str, header: Sequence[str], before: int) -> Iterator[tuple[int, Sequence[str]]]:
-    """Rows with their lines; of one that is broken no cells. A header in between is no row: two files were joined.
-
-    Up to the first line that has a quote lines are split as they stand: that takes half of the time.
-    """
-    line = before
-    for text in texts:
-        plain = text.removesuffix("\r")
-        if '"' in plain or "\r" in plain or "\0" in plain or len(plain) > LONGEST_LINE:
-            yield from _quoted(csv.reader(chain((text,), texts), delimiter=mark), header, line)
-            return
-        line += 1
-        if plain:
-            cells = plain.split(mark)
-            if cells != header:
-                yield line, cells
-
-
 def _quoted(reader: Any, header: Sequence[str], before: int) -> Iterator[tuple[int, Sequence[str]]]:
     while True:
         try:
@@ -183,17 +219,6 @@ def _quoted(reader: Any, header: Sequence[str], before: int) -> Iterator[tuple[i
             return
         except csv.Error:
             yield before + reader.line_num, ()
-
-
-def _parquet_rows(batches: Iterable[Any], width: int, places: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
-    number = 0
-    for batch in batches:
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            number += 1
-            cells: list[Any] = [None] * width
-            for place, cell in zip(places, row, strict=True):
-                cells[place] = cell
-            yield number, cells
 
 
 def _simple(rows: Iterable[tuple[int, Sequence[str]]], header: Header, how: Reading) -> Iterator[Read]:

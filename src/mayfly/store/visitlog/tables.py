@@ -9,9 +9,11 @@ from typing import Any, BinaryIO
 
 from mayfly.errors import UsageError
 from mayfly.store.clicklog.rows import BadRow, Dropped, Reading, why_bad
-from mayfly.store.clicklog.tables import COUNTS, TIMES, csv_table, parquet_table
+from mayfly.store.clicklog.tables import COUNTS, TIMES, csv_head, csv_rows, parquet_table
+from mayfly.store.visitlog import columns
 from mayfly.store.visitlog.rows import (
     EARLIEST,
+    LATEST,
     PAGES,
     REFERRERS,
     TOGETHER,
@@ -37,17 +39,24 @@ class _Places:
     visitor: int | None
     count: int | None
 
-    def __iter__(self) -> Iterator[int]:
-        for place in (self.page, self.time, self.referrer, self.visitor, self.count):
-            if place is not None:
-                yield place
+    @property
+    def roles(self) -> dict[str, int]:
+        """Where what stands that does stand somewhere, by the names a block has for it."""
+        places = (self.page, self.time, self.referrer, self.visitor, self.count)
+        return {role: place for role, place in zip(Block._fields, places, strict=True) if place is not None}
 
 
 def read_csv(lines: Iterable[bytes], how: Reading, wanted: Wanted) -> Iterator[Visited]:
-    """Visits of a table with a header."""
-    cells, rows = csv_table(lines)
-    if cells:
-        yield from _blocks(rows, _places(cells, how, wanted), how)
+    """Visits of a table with a header. Lines may come one by one or some together."""
+    head, rest = csv_head(lines)
+    if head is None:
+        return
+    places = _places(head.cells, how, wanted)
+    if columns.is_there():
+        yield from _either(columns.csv_columns(rest, head, places.roles, how), places, how)
+    else:
+        single = (line for some in rest for line in some.split(b"\n"))
+        yield from _blocks(csv_rows(single, head, head.lines), places, how)
 
 
 def read_parquet(file: BinaryIO, how: Reading, wanted: Wanted) -> Iterator[Visited]:
@@ -55,10 +64,18 @@ def read_parquet(file: BinaryIO, how: Reading, wanted: Wanted) -> Iterator[Visit
 
     def places(names: Sequence[str]) -> tuple[_Places, Sequence[int]]:
         found = _places(names, how, wanted)
-        return found, list(found)
+        return found, list(found.roles.values())
 
-    with parquet_table(file, places) as (found, rows):
-        yield from _blocks(rows, found, how)
+    with parquet_table(file, places, columns.ROWS) as (found, batches):
+        yield from _either(columns.parquet_columns(batches, found.roles, how), found, how)
+
+
+def _either(found: Iterable[Block | columns.Rows], places: _Places, how: Reading) -> Iterator[Visited]:
+    for some in found:
+        if isinstance(some, Block):
+            yield some
+        else:
+            yield from _blocks(some, places, how)
 
 
 def _blocks(rows: Iterator[tuple[int, Sequence[Any]]], places: _Places, how: Reading) -> Iterator[Visited]:
@@ -84,7 +101,7 @@ def _plain_block(rows: Sequence[Sequence[Any]], places: _Places, how: Reading) -
         return None
     texts = all(set(map(type, column)) == {str} for column in (page, referrer, visitor))
     named = "" not in page and "-" not in page
-    timely = places.time is None or (min(at) > EARLIEST and max(at) < min(how.now, 1e11))
+    timely = places.time is None or (min(at) > EARLIEST and max(at) < min(how.now, LATEST))
     return Block(page, at, referrer, visitor, count) if texts and named and timely and 0.0 not in count else None
 
 
