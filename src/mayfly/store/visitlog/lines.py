@@ -76,4 +76,7 @@ def _of_requests(
 
 
 def _first(said: dict[str, Any], names: Sequence[str]) -> Any:
-    return next((said[name] for name in names if said.get(name) is not None), None)
+    for name in names:
+        if (given := said.get(name)) is not None:
+            return given
+    return None
