@@ -69,7 +69,8 @@ def sources(
     if plot is not None:
         from mayfly.lab.plots import draw_cover
 
-        draw_cover(np.arange(len(cover.source) + 1), np.append(0, cover.reached) / cover.pages, facts["hosts"], plot)
+        marks = [one["sources"] for one in facts["shares"]]
+        draw_cover(np.append(0, cover.reached) / cover.pages, marks, facts["hosts"], plot)
     if as_json:
         typer.echo(words.dumps(facts))
     else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mayfly.core.curves import g, g_inverse
-from mayfly.core.model import FloatArray, IntArray
+from mayfly.core.model import FloatArray
 from mayfly.errors import UsageError
 from mayfly.lab.compare import Cell
 from mayfly.lab.portrait import Fading, Portrait, page_rate
@@ -97,12 +97,16 @@ def draw_patterns(centroids: FloatArray, names: Sequence[str], fading: Sequence[
     _finish(figure, axes, "How interest in new pages fades", [path])
 
 
-def draw_cover(sources: IntArray, shares: FloatArray, hosts: int, path: Path) -> None:
-    """Share of new pages reached, by the number of sources; above, by how many that is for a host."""
+def draw_cover(shares: FloatArray, marks: Sequence[int], hosts: int, path: Path) -> None:
+    """Share of new pages reached by the first 0, 1, 2, … sources, some of them marked; above, by sources for a host."""
     figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
-    axes.plot(sources, shares, color="black", linewidth=2)
+    axes.plot(np.arange(len(shares)), shares, color="black", linewidth=2)
+    axes.plot(marks, shares[marks], "o", color="black")
+    for many in marks:
+        said, where = f"{many:,} reach {shares[many]:.0%}", (many, shares[many])
+        axes.annotate(said, where, xytext=(6, -12), textcoords="offset points", fontsize=9)
     axes.set_ylim(0, 1.03)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.25 * len(shares))  # room for what the last mark says
     axes.set_xlabel("sources")
     axes.set_ylabel("share of new pages reached")
     axes.grid(alpha=0.3)
