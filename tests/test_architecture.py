@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "mayfly"
 MAY_IMPORT = {
     "core": {"core"},
-    "lab": {"lab", "core", "errors"},
+    "lab": {"lab", "core", "urls", "errors"},
     "fetch": {"fetch", "core", "urls", "errors"},
     "store": {"store", "core", "urls", "errors"},
     "crawl": {"crawl", "fetch", "store", "core", "urls", "errors"},

@@ -86,6 +86,37 @@ def draw_plan(budgets: Sequence[float], shares: Sequence[float], marks: dict[str
     plt.close(figure)
 
 
+def draw_patterns(centroids: FloatArray, names: Sequence[str], fading: Sequence[bool], path: Path) -> None:
+    """Centroids of interest by day of age; those that do not fade are dashed."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    days = np.arange(1, centroids.shape[1] + 1)
+    for centroid, name, fades in zip(centroids, names, fading, strict=True):
+        axes.plot(days, centroid, label=name, marker=".", linestyle="-" if fades else "--")
+    axes.set_ylim(0, 1.03)
+    axes.set_xlabel("day since the first visit")
+    axes.set_ylabel("visits, the page's best day is 1")
+    _finish(figure, axes, "How interest in new pages fades", [path])
+
+
+def draw_cover(shares: FloatArray, marks: Sequence[int], hosts: int, path: Path) -> None:
+    """Share of new pages reached by the first 0, 1, 2, … sources, some of them marked; above, by sources for a host."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    axes.plot(np.arange(len(shares)), shares, color="black", linewidth=2)
+    axes.plot(marks, shares[marks], "o", color="black")
+    for many in marks:
+        said, where = f"{many:,} reach {shares[many]:.0%}", (many, shares[many])
+        axes.annotate(said, where, xytext=(6, -12), textcoords="offset points", fontsize=9)
+    axes.set_ylim(0, 1.03)
+    axes.set_xlim(0, 1.25 * len(shares))  # room for what the last mark says
+    axes.set_xlabel("sources")
+    axes.set_ylabel("share of new pages reached")
+    axes.grid(alpha=0.3)
+    if hosts:
+        above = axes.secondary_xaxis("top", functions=(lambda many: many / hosts, lambda each: each * hosts))
+        above.set_xlabel("sources for a host, on average")
+    _save(figure, [path])
+
+
 def draw_sweep(parameter: Parameter, arms: Sequence[Arm], title: str, path: Path) -> None:
     """Share of the bound by value of a parameter, a line a policy."""
     plt = _pyplot()

@@ -56,6 +56,17 @@ class HostsListed(NamedTuple):
     total: int
 
 
+class HostYield(NamedTuple):
+    """What was found of a host since a moment."""
+
+    host: str
+    new: int  # pages
+    dull: int  # that were shown as new: old, twice there, none
+    clicks: float  # on its pages
+    since: Seconds  # when we could begin to find any
+    watched: bool  # has an active source
+
+
 class Believed(NamedTuple):
     """Columns of the active sources of which something is believed."""
 

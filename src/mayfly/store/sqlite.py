@@ -17,6 +17,7 @@ from mayfly.store.listings import (
     Believed,
     Counted,
     HostsListed,
+    HostYield,
     Listing,
     PageColumns,
     SourcesListed,
@@ -65,6 +66,7 @@ from mayfly.store.tables import (
     reading,
     seen,
     sources,
+    tendency,
     watching,
 )
 from mayfly.store.tables.words import phrases
@@ -283,6 +285,9 @@ class SqliteStore:
 
     async def list_hosts(self, asked: Listing) -> HostsListed:
         return await self._read(lambda database: listings.hosts(database, asked))
+
+    async def host_yields(self, since: Seconds) -> list[HostYield]:
+        return await self._read(lambda database: tendency.yields(database, since))
 
     async def believed(self) -> Believed:
         return await self._read(watching.believed)

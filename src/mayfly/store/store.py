@@ -17,6 +17,7 @@ from mayfly.store.listings import (
     Believed,
     Counted,
     HostsListed,
+    HostYield,
     Listing,
     PageColumns,
     SourcesListed,
@@ -200,6 +201,9 @@ class Store(Protocol):
 
     async def list_hosts(self, asked: Listing) -> HostsListed:
         """The same of hosts: those we were asked to watch, and those of sources."""
+
+    async def host_yields(self, since: Seconds) -> list[HostYield]:
+        """What was found of each host since then, the most new pages first."""
 
     async def believed(self) -> Believed:
         """What a plan needs to know of the active sources."""
