@@ -11,7 +11,7 @@ from mayfly.core.estimates.pagevalue import PageValue
 from mayfly.core.features import Features, slot_of
 from mayfly.core.model import DAY
 from mayfly.store.hints import NamedHub, Subscription
-from mayfly.store.records import ClickRow, Crawled, Memory, Page
+from mayfly.store.records import ClickRow, Crawled, Memory, Page, ShownLink
 from mayfly.store.sqlite import SqliteStore
 
 FRONT, FEED, SECTION = "https://paper.example/", "https://paper.example/feed.xml", "https://paper.example/news/"
@@ -133,6 +133,22 @@ def test_what_a_page_was_foreseen_to_be_worth_is_said_with_its_strongest_feature
     assert facts["foreseen"]["times"] > 1.5
     assert list(facts["foreseen"]["features"]) == [section]
     assert any("times the mean page of its sources: section" in said for said in facts["says"])
+
+
+def test_words_around_its_link_are_named_as_such(command, lived) -> None:
+    url, value, word = "https://paper.example/story-99", PageValue(), slot_of("near harbour")
+    for _ in range(30):
+        value.learn(np.array([[word]]), np.array([5.0]), np.array([20.0]))
+        value.learn(np.array([[0]]), np.array([5.0]), np.array([2.0]))
+
+    async def keep() -> None:
+        link = ShownLink(url, "paper.example", "Story 99", 1, "Ships leave the harbour")
+        async with SqliteStore(lived / "mayfly.db") as store:
+            await store.commit(Crawled(0, time.time(), 200, 0.1, 900, Memory(), [link]))
+            await store.keep_page_values(value.dump())
+
+    asyncio.run(keep())
+    assert list(told(command, url)["foreseen"]["features"]) == ["near harbour"]
 
 
 def test_clicks_of_a_page_are_told(command, lived) -> None:
