@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.events import ClicksCounted, NewPage
@@ -51,6 +52,18 @@ class Pages:
             number, site, page.published, page.found_at, page.sources, page.place, page.card, page.merit
         ):
             self._leads(site)
+
+    def shown(self, numbers: Sequence[PageId], ranks: Sequence[float | None], source: SourceId, at: Seconds) -> int:
+        """Known pages whose links were not here at the last crawl; how many of them this source never showed before."""
+        links = 0
+        page_of, shown_again = self._known.pages.get, self.shown_again
+        for number, rank in zip(numbers, ranks or repeat(None)):  # noqa: B905 (ranks may not be told)
+            page = page_of(number)
+            # A link that was here before, left and came back is no new link.
+            if page is not None and source not in page.sources:
+                links += 1
+                shown_again(number, page, source, at, rank)
+        return links
 
     def shown_again(
         self, number: PageId, page: KnownPage, source: SourceId, at: Seconds, rank: float | None = None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from itertools import repeat
 
 import numpy as np
 
@@ -93,7 +92,7 @@ class Scheduler:
             events.SourceCrawled: self._source_crawled,
             events.PageFetched: self._page_fetched,
             events.FetchFailed: self._fetch_failed,
-            events.ClicksCounted: self._clicks_counted,
+            events.ClicksCounted: self._pages.clicked,
             events.TrendsTold: self._trends_told,
         }
 
@@ -204,14 +203,7 @@ class Scheduler:
         known = self._known
         since = known.last_crawl(source)
         places = self._found(new_pages, source, at, since)
-        links = len(new_pages)
-        page_of, shown_again = known.pages.get, self._pages.shown_again
-        for number, rank in zip(known_pages, ranks or repeat(None)):  # noqa: B905 (ranks may not be told)
-            seen = page_of(number)
-            # A link that was here before, left and came back is no new link.
-            if seen is not None and source not in seen.sources:
-                links += 1
-                shown_again(number, seen, source, at, rank)
+        links = len(new_pages) + self._pages.shown(known_pages, ranks, source, at)
         if since is None and dated_since is not None:
             self._estimator.crawled(source, at, dated_since, Found(dated, dated, 0, 0, places, whole=True))
         else:
@@ -256,9 +248,6 @@ class Scheduler:
         else:
             heapq.heappush(self._retries, (retry_at, fetch, site))
         self._landed(fetch, at)
-
-    def _clicks_counted(self, event: events.ClicksCounted) -> None:
-        self._pages.clicked(event)
 
     def _trends_told(self, event: events.TrendsTold) -> None:
         if self.merits is not None:

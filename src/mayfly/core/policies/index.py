@@ -40,8 +40,10 @@ class Index:
         hopeless: float = 0.1,
         hopeful: float = 0.25,
         selective: bool = True,
+        loss: bool = True,
     ) -> None:
         self._cap = cap
+        self._loss = loss  # links leave their sources before they are seen
         self._selective = selective  # crawls are valued by the pages that will be fetched, not by the mean page
         self._memory = memory  # crawls over which the price is averaged
         self._hopeless = hopeless
@@ -65,7 +67,8 @@ class Index:
         else:  # sources were added: hold that links came at the same rate since the last crawls
             self._stock, self._stock_at = np.zeros_like(seen), -np.inf
         self._ahead = beliefs.link_rate * beliefs.rhythm
-        self._profit, self._decay = beliefs.found_profit, beliefs.profit_decay + beliefs.link_loss
+        self._profit = beliefs.found_profit
+        self._decay = beliefs.profit_decay + beliefs.link_loss if self._loss else beliefs.profit_decay
         self._full = self._ahead / self._decay
         fetched = np.ones_like(seen)
         if self._selective and self.price is not None:
