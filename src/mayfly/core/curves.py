@@ -11,6 +11,7 @@ step are twice as fast on a million sources and keep their digits near zero, whe
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -111,13 +112,16 @@ def _by_blocks(function: Callable[[FloatArray], FloatArray], values: FloatArray)
 
 def _lookup(root: FloatArray) -> FloatArray:
     """Linear interpolation of x in √-ln(1-y), where it is nearly straight."""
+    table = _table()
     place = root * (1 / _TABLE_STEP)
-    cell = np.minimum(place.astype(np.intp), len(_TABLE) - 2)
-    left = _TABLE[cell]
-    return left + (_TABLE[cell + 1] - left) * (place - cell)
+    cell = np.minimum(place.astype(np.intp), len(table) - 2)
+    left = table[cell]
+    return left + (table[cell + 1] - left) * (place - cell)
 
 
-def _build_table() -> FloatArray:
+@cache
+def _table() -> FloatArray:
+    """Built when it is first asked for: most commands never do."""
     goal = np.square(np.arange(0, _TABLE_END + _TABLE_STEP, _TABLE_STEP))
     x = goal + np.sqrt(2 * goal)
     x[0] = 1e-300
@@ -125,6 +129,3 @@ def _build_table() -> FloatArray:
         x = np.maximum(x + (np.log1p(x) - x + goal) * (1 + x) / x, 1e-300)
     x[0] = 0.0
     return x
-
-
-_TABLE = _build_table()
