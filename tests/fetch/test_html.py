@@ -40,6 +40,18 @@ def test_links_come_in_order_each_address_once() -> None:
     ]
 
 
+def test_of_a_page_only_where_links_to_other_hosts_lead_if_so_asked() -> None:
+    markup = (
+        '<a href="/a">A</a> <a href="b">B</a> <a href="//other.example/c">C</a> <a href="https://third.example">D</a>'
+    )
+    read = page(markup + '<a href="https://www.example.com/e">E</a>', outward=True)
+    assert [(link.url, link.anchor) for link in read.links] == [
+        ("https://other.example/c", ""),
+        ("https://third.example/", ""),
+    ]
+    assert page(markup, outward=True, limits=ReadLimits(links=1)).truncated
+
+
 def test_a_link_takes_the_first_anchor_that_says_something_but_keeps_its_place() -> None:
     read = page(
         '<a href="/a"><img src="x"></a> <a href="/b">B</a> <a href="/a"> A \n headline </a> <a href="/a">more</a>'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from mayfly.core.model import DAY, Seconds
@@ -13,12 +12,15 @@ from mayfly.store.records import ShownLink, SourceKind
 from mayfly.urls import same_page, site_of
 
 NEW_AT_FIRST: Seconds = DAY  # entries of a feed or sitemap read for the first time are new if they are younger
+_SCHEME_CHARS = len("https://")
 _FEW = 5  # entries for other sites that a feed may always have
-_ASSET = re.compile(
-    r"\.(?:jpe?g|png|gif|webp|avif|svg|ico|bmp|tiff?|css|js|mjs|json|woff2?|ttf|eot|mp[34]|m4[av]|webm|ogg|wav|avi|mov|"
-    r"pdf|docx?|xlsx?|pptx?|zip|gz|rar|7z|exe|dmg|apk|torrent|ics|vcf|rss|atom|xml|rdf)$",
-    re.IGNORECASE,
-)
+_FILES = """jpg jpeg png gif webp avif svg ico bmp tif tiff css js mjs json woff woff2 ttf eot mp3 mp4 m4a m4v webm ogg
+    wav avi mov pdf doc docx xls xlsx ppt pptx zip gz rar 7z exe dmg apk torrent ics vcf rss atom xml rdf"""
+_DULL_WORDS = """login log-in logout log-out signin sign-in signup sign-up signout sign-out register registration
+    account myaccount my-account cart basket checkout share sharer sharearticle intent print wp-login wp-admin cdn-cgi
+    unsubscribe password"""
+_FILE_ENDS = frozenset(_FILES.split())
+_IN_DULL = frozenset(_DULL_WORDS.split())  # one stands in every path that _DULL matches: to ask is ten times as quick
 _DULL = re.compile(
     r"/(?:log-?in|log-?out|sign-?in|sign-?up|sign-?out|register|registration|account|my-?account|cart|basket|checkout|"
     r"share|sharer|sharearticle|intent/tweet|print|wp-login\.php|wp-admin|cdn-cgi|unsubscribe|password)(?:[/?]|\.php|\.html?|$)|"
@@ -60,8 +62,11 @@ def is_dull(url: str) -> bool:
     >>> is_dull("https://a.test/logo.png"), is_dull("https://a.test/login?next=/"), is_dull("https://a.test/x?print=1")
     (True, True, True)
     """
-    path = url.partition("?")[0]
-    return (_ASSET.search(path) is not None and path.count("/") > 2) or _DULL.search(url) is not None
+    path, mark, _ = url.partition("?")
+    words = path.lower().replace(".", "/").split("/")
+    if words[-1] in _FILE_ENDS and path[-1 - len(words[-1])] == "." and path.count("/") > 2:
+        return True
+    return bool(mark or "&" in path or not _IN_DULL.isdisjoint(words)) and _DULL.search(url) is not None
 
 
 def is_front(url: str) -> bool:
@@ -99,7 +104,7 @@ def shown_by(
     shown = document.links
     links: list[ShownLink] = []
     dates: list[Seconds] = []
-    for place, (site, key) in _places(shown.urls, url, homes, sources, patterns, other_hosts if listed else 0.0):
+    for place, site, key in _places(shown.urls, url, homes, sources, patterns, other_hosts if listed else 0.0):
         address, date = shown.urls[place], shown.dates.get(place) if listed else None
         anchor, context = shown.anchors[place], shown.contexts.get(place, "")
         if date is None:
@@ -112,6 +117,14 @@ def shown_by(
     return Shown(links, len(past), min(past) if len(past) > 1 else None)
 
 
+class _Place(NamedTuple):
+    """Of a link that may be a page, among all that a source shows."""
+
+    place: int
+    site: str
+    key: str  # the same for spellings of one page
+
+
 def _places(
     urls: Sequence[str],
     source: str,
@@ -119,33 +132,26 @@ def _places(
     sources: Container[str],
     patterns: Patterns,
     share: float,
-) -> list[tuple[int, _Traits]]:
+) -> list[_Place]:
     """The links that may be pages: of the source's own sites; and of others, up to a share of all."""
     most = int(share * len(urls)) + (_FEW if share else 0)
     keys, banned = set[str](), patterns.banned
-    places: list[tuple[int, _Traits]] = []
+    sites: dict[str, str] = {}  # by what stands before the path: most links of a source lead to one host
+    places: list[_Place] = []
     for place, url in enumerate(urls):
-        traits = _traits(url)
-        if traits is None:
+        if is_dull(url) or is_front(url) or url == source or url in sources or (banned is not None and banned(url)):
             continue
-        site, key = traits
-        if key in keys or url == source or url in sources or (banned is not None and banned(url)):
+        key = same_page(url)
+        if key in keys:
             continue
+        root = url[: url.find("/", _SCHEME_CHARS)]
+        site = sites.get(root)
+        if site is None:
+            site = sites[root] = site_of(url)
         if site not in homes:
             if most <= 0:
                 continue
             most -= 1
         keys.add(key)
-        places.append((place, traits))
+        places.append(_Place(place, site, key))
     return places
-
-
-class _Traits(NamedTuple):
-    site: str
-    key: str  # the same for spellings of one page
-
-
-@lru_cache(maxsize=8_192)
-def _traits(url: str) -> _Traits | None:
-    """What is asked of every link at every crawl, and nearly always again; None: it can be no page."""
-    return None if is_front(url) or is_dull(url) else _Traits(site_of(url), same_page(url))

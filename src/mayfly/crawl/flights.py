@@ -170,7 +170,7 @@ class Flights:
         if page is None:
             parts.scheduler.observe(events.FetchFailed(parts.clock.now(), fetch))
             return
-        visit = await parts.visitor.visit(page.url, "page", paid=True, with_text=parts.settings.text)
+        visit = await parts.visitor.visit(page.url, "page", paid=True, with_text=parts.settings.text, outward=True)
         at = parts.clock.now()
         if isinstance(visit.answer, Failed):
             await self._page_failed(fetch, page, visit.answer, at)

@@ -60,6 +60,7 @@ class Visitor:
         feed: bool = False,
         paid: bool = False,
         with_text: bool = False,
+        outward: bool = False,
     ) -> Visit:
         """Get a URL. Its body is read if there is one and it is not the one the validators remember."""
         passage = self._door.passage(kind, paid)
@@ -72,7 +73,12 @@ class Visitor:
         if isinstance(answer, Failed) or not validators.changed(answer):
             return Visit(answer)
         document = await self._readers.read(
-            answer.body, _home_of(url, answer), content_type=answer.content_type, now=answer.at, with_text=with_text
+            answer.body,
+            _home_of(url, answer),
+            content_type=answer.content_type,
+            now=answer.at,
+            with_text=with_text,
+            outward=outward,
         )
         if document.error is not None and document.error.startswith(Reason.READER_DIED):
             return Visit(_unread(answer, document.error))  # an empty document would say that all its links left
@@ -145,11 +151,10 @@ def _outcome(asked: str, answer: Response, document: Document, found_at: Seconds
 
 def _linked(document: Document, asked: str) -> dict[str, list[str]]:
     """Other hosts a page links, and what is shaped as an article there: some, as one page must not count as many."""
-    own = urlsplit(asked).hostname
-    home = f"//{own}/"
+    own = host_of(asked)
     linked: dict[str, list[str]] = {}
     for url in document.links.urls:
-        if home in url or not (host := host_of(url)) or host == own:
+        if not (host := host_of(url)) or host == own:
             continue
         if host not in linked and len(linked) == _MOST_HOSTS:
             continue

@@ -54,8 +54,11 @@ def read(
     now: Seconds,
     limits: ReadLimits = READ_LIMITS,
     with_text: bool = False,
+    outward: bool = False,
 ) -> Document:
     """What a body found at `url` (canonical) is and shows; what goes wrong is said in `error`.
+
+    A page has its main text if it is asked for; and if so asked, of its links only where those to other hosts lead.
 
     >>> read(b"<urlset><url><loc>https://example.com/a</loc></url></urlset>", "https://example.com/s", now=0.0).kind
     'sitemap'
@@ -65,18 +68,27 @@ def read(
         body, cut = unzipped(body, limits.body_bytes)
         form = _form_of(body, url, content_type)
         kind = _KINDS.get(form, "other")
-        document = _read_as(form, body, url, content_type, now, limits, with_text)
+        document = _read_as(form, body, url, content_type, now, limits, with_text, outward)
     except Exception as error:  # the last wall: whatever a body does to a reader, the crawl goes on
         return Document(kind=kind, url=url, error=f"unreadable: {type(error).__name__}: {str(error)[:200]}")
     return replace(document, truncated=True) if cut else document
 
 
 def _read_as(
-    form: _Form, body: bytes, url: str, content_type: str, now: Seconds, limits: ReadLimits, with_text: bool
+    form: _Form,
+    body: bytes,
+    url: str,
+    content_type: str,
+    now: Seconds,
+    limits: ReadLimits,
+    with_text: bool,
+    outward: bool,
 ) -> Document:
     match form:
         case "html":
-            return read_html(body, url, content_type=content_type, now=now, limits=limits, with_text=with_text)
+            return read_html(
+                body, url, content_type=content_type, now=now, limits=limits, with_text=with_text, outward=outward
+            )
         case "feed":
             from mayfly.fetch.feeds import read_feed  # its parsers take as long to load as all else together
 

@@ -49,6 +49,7 @@ class _Question(NamedTuple):
     content_type: str
     now: Seconds
     with_text: bool
+    outward: bool
 
 
 class _Asked(NamedTuple):
@@ -104,12 +105,19 @@ class Readers:
         return [reader.pid for reader in self._alive]
 
     async def read(
-        self, body: bytes, url: str, *, content_type: str = "", now: Seconds, with_text: bool = False
+        self,
+        body: bytes,
+        url: str,
+        *,
+        content_type: str = "",
+        now: Seconds,
+        with_text: bool = False,
+        outward: bool = False,
     ) -> Document:
-        """What a body says; a document with an error if reading it ended its reader."""
+        """What a body says; a document with an error if reading it ended its reader. For the rest see `read`."""
         loop = asyncio.get_running_loop()
         kind = content_type.encode("utf-8", "replace").decode()  # a header may hold bytes that are no letters
-        asked = _Asked(body, _Question(len(body), url, kind, now, with_text), loop.create_future())
+        asked = _Asked(body, _Question(len(body), url, kind, now, with_text, outward), loop.create_future())
         self._waiting.append(asked)
         if len(self._waiting) >= _TOGETHER:
             self._give()
@@ -292,8 +300,8 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     while head := questions.read(_LENGTH.size):
         documents = [
-            read(questions.read(size), url, content_type=content_type, now=now, with_text=with_text)
-            for size, url, content_type, now, with_text in _questions(questions.read(_LENGTH.unpack(head)[0]))
+            read(questions.read(size), url, content_type=kind, now=now, with_text=with_text, outward=outward)
+            for size, url, kind, now, with_text, outward in _questions(questions.read(_LENGTH.unpack(head)[0]))
         ]
         message = _encode(documents)
         answers.write(_LENGTH.pack(len(message)) + message)
