@@ -84,13 +84,12 @@ class Frontier:
         row.place[number], row.card[number], row.merit[number] = place, card, merit
         for source in sources:
             self._credit(number, source)
-        if max(sources) >= len(self._profit):  # a source added since the last revaluation: the next one will tell
+        many = len(sources)
+        try:
+            profit = sum([self._profit[source] for source in sources]) / many
+            decay = sum([self._decay[source] for source in sources]) / many
+        except IndexError:  # a source added since the last revaluation: the next one will tell
             return self._push(number, site, 0.0)
-        if len(sources) == 1:  # as most pages when they are found
-            profit, decay = self._profit[sources[0]], self._decay[sources[0]]
-        else:
-            profit = sum([self._profit[source] for source in sources]) / len(sources)
-            decay = sum([self._decay[source] for source in sources]) / len(sources)
         profit = profit * self._place_worth[place] * merit
         row.profit[number], row.decay[number] = profit, decay
         return self._push(number, site, profit * math.exp(min(decay * (published - self._reference), _STEEPEST)))

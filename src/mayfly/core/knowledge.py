@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain, repeat
+from itertools import chain
 
 import numpy as np
 
@@ -129,21 +129,21 @@ class Knowledge:
         place = np.array([0 if page is None else page.place for page in known], np.int64)
         many = np.array([len(some) for some in sources], np.int64)
         late = np.array([0 if page is None else len(page.since) for page in known], np.int64)
-        since = chain.from_iterable(
-            () if page is None else chain(repeat(-np.inf, len(page.sources) - len(page.since)), page.since)
-            for page in known
-        )
-        first = np.cumsum(many) - many
+        since = np.fromiter(chain.from_iterable([page.since for page in known if page is not None]), float)
+        first, first_late = np.cumsum(many) - many, np.cumsum(late) - late
         # A row for each click and source of its page: the row's click, and its place among that page's sources.
         times = many[which]
         click = np.repeat(np.arange(len(which)), times)
         within = np.arange(len(click)) - np.repeat(np.cumsum(times) - times, times)
-        was_shown = np.fromiter(since, float)[first[which[click]] + within] <= clicks.clicked_at[click]
-        click, within = click[was_shown], within[was_shown]
         page_of = which[click]
+        after = within - (many - late)[page_of]  # below none: it showed the page before the fetch
+        was_shown = after < 0
+        others = np.flatnonzero(~was_shown)
+        was_shown[others] = since[(first_late[page_of] + after)[others]] <= clicks.clicked_at[click[others]]
+        click, within, page_of = click[was_shown], within[was_shown], page_of[was_shown]
         early = (many - late)[page_of]
         return Credited(
-            source=np.array(list(chain.from_iterable(sources)), np.int64)[first[page_of] + within],
+            source=np.fromiter(chain.from_iterable(sources), np.int64)[first[page_of] + within],
             place=place[page_of],
             share=np.where(within < early, 1 / early, 0.0),
             age=np.maximum(clicks.clicked_at[click] - published[page_of], 0.0),

@@ -48,6 +48,7 @@ class Merits:
         self._card.grow(1)
         self._free: list[int] = []
         self._source = Columns(host=0, front=False, pages=0.0, merits=0.0, logs=0.0, squares=0.0)
+        self._foreseen: list[tuple[SourceId, int, float, float, float]] = []  # to be added to the columns of sources
         self._pages_found = self._merits_found = 0.0  # merits before they are scaled
         self._forgot_at: Seconds | None = None
         self._patience: FloatArray = np.zeros(0)  # how long after its fetch a page of a source teaches first
@@ -79,10 +80,7 @@ class Merits:
         scale = self._scale()
         merits = [one / scale for one in merits]
         logs = [math.log(one) for one in merits]
-        of.pages[source] += len(merits)
-        of.merits[source] += sum(merits)
-        of.logs[source] += sum(logs)
-        of.squares[source] += sum(one * one for one in logs)
+        self._foreseen.append((source, len(merits), sum(merits), sum(logs), sum([one * one for one in logs])))
         for page, one in zip(pages, merits, strict=True):
             page.merit = one
 
@@ -135,6 +133,7 @@ class Merits:
 
     def refine(self, beliefs: Beliefs) -> Beliefs:
         """Beliefs with what is foreseen of the pages each source is first to show: their mean, and their spread."""
+        self._add_foreseen()
         of, some = self._source, _SOURCE_TRUST
         size = len(beliefs.found_profit)
         pages, merits, logs, squares = (column[:size] for column in (of.pages, of.merits, of.logs, of.squares))
@@ -173,10 +172,20 @@ class Merits:
         self._forgot_at = at
         self.value.forget(2.0 ** (-seconds / self._half_life))
         keep = 2.0 ** (-seconds / _FOUND_HALF_LIFE)
+        self._add_foreseen()
         self._pages_found *= keep
         self._merits_found *= keep
         for column in self._source.pages, self._source.merits, self._source.logs, self._source.squares:
             column[:] *= keep
+
+    def _add_foreseen(self) -> None:
+        if not self._foreseen:
+            return
+        of = self._source
+        source, *sums = zip(*self._foreseen, strict=True)
+        for column, more in zip((of.pages, of.merits, of.logs, of.squares), sums, strict=True):
+            column += np.bincount(source, more, of.size)
+        self._foreseen.clear()
 
     def _scale(self) -> float:
         return (self._merits_found + 1.0) / (self._pages_found + 1.0)

@@ -53,7 +53,7 @@ class PageValue:
         self._corrected: FloatArray = _BINS.copy()  # ln of what a believed sum means
         # For pages that come one by one: numpy would take longer to be asked than to answer.
         self._weight_at = self.weight.data.__getitem__
-        self._knots: list[float] = self._corrected.tolist()
+        self._knots = _knots(self._corrected)
         self._place = np.zeros(TABLE, np.int32)  # of slots in a batch
 
     def sums(self, features: Slots) -> FloatArray:
@@ -66,11 +66,12 @@ class PageValue:
 
     def merit(self, slots: Iterable[int]) -> float:
         """The same of one page."""
-        total = min(max(sum(map(self._weight_at, slots)), -_FARTHEST), _FARTHEST)
+        total = sum(map(self._weight_at, slots), 0.0)
+        total = _FARTHEST if total > _FARTHEST else -_FARTHEST if total < -_FARTHEST else total
         place = (self.temper * total - _LOWEST) / _BIN_WIDTH
-        below = min(int(place), len(_BINS) - 2)
-        low = self._knots[below]
-        return math.exp(low + (place - below) * (self._knots[below + 1] - low))
+        below = int(place)
+        low, high = self._knots[below : below + 2]
+        return math.exp(low + (place - below) * (high - low))
 
     def learn(self, features: Slots, expected: FloatArray, clicks: FloatArray) -> None:
         """Rows of features, the clicks their sources let expect, and those that came."""
@@ -120,7 +121,7 @@ class PageValue:
         slots, weight, sure = rest.reshape(3, -1)
         self.temper, self._came = float(head[2]), float(head[3])
         self._foretold, self._bins = foretold.reshape(2, -1), bins.reshape(2, -1)
-        self._corrected, self._knots = corrected, corrected.tolist()
+        self._corrected, self._knots = corrected, _knots(corrected)
         self.weight[slots.astype(np.int64)] = weight
         self._sure[slots.astype(np.int64)] = sure
         return True
@@ -142,7 +143,7 @@ class PageValue:
         scale = (came.sum() + 1.0) / (foretold.sum() + 1.0)
         ratio = (came + _BIN_TRUST) / (foretold * scale + _BIN_TRUST)
         self._corrected = _rising(_BINS + np.log(ratio), foretold * scale + 1.0)
-        self._knots = self._corrected.tolist()
+        self._knots = _knots(self._corrected)
 
     def _numbered(self, features: Slots) -> tuple[Slots, Slots]:
         """The slots of a batch, each once, and which of them stands where. Nothing is sorted, as `np.unique` would."""
@@ -152,6 +153,11 @@ class PageValue:
         last = self._place[flat]  # where the same slot stands last
         ends = last == order
         return flat[ends], (np.cumsum(ends) - 1)[last].reshape(features.shape)
+
+
+def _knots(corrected: FloatArray) -> list[float]:
+    """As a list, the last one twice: behind it there is another to go towards."""
+    return [*corrected.tolist(), float(corrected[-1])]
 
 
 def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:

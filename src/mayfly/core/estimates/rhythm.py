@@ -28,11 +28,13 @@ class Rhythm:
         self._profile: FloatArray = np.ones((1, BINS))
         self._total: FloatArray = _running_total(self._profile)
         self._lists: dict[int, list[float]] = {}  # rows of it that were asked for
+        self._counted = False  # anything since the profiles were read
 
     def count(self, host: int, since: Seconds, at: Seconds, links: int, expected: float) -> None:
         """A crawl of `host` after a short gap found `links` where a flat week would have brought `expected`."""
         if at - since > _LONGEST_GAP:
             return
+        self._counted = True
         hour = _hour((since + at) / 2)
         self._links[0, hour] += links
         self._flat[0, hour] += expected
@@ -54,6 +56,9 @@ class Rhythm:
 
     def refit(self) -> None:
         """Read the counts into profiles. Cheap, but not per event."""
+        if not self._counted:
+            return
+        self._counted = False
         common = _shape(self._links[:1], self._flat[:1], np.ones((1, BINS)))
         profile = _shape(self._links, self._flat, common)
         profile[0] = common[0]
