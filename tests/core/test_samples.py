@@ -9,6 +9,7 @@ from mayfly.core.model import DAY, HOUR, beliefs
 from mayfly.core.samples import UNTRIED, Samples
 
 HOSTS = np.array([0, 0, 1, 2])  # of sources 0 to 3
+SLOW = np.full(4, 1 / (3 * DAY))
 
 
 def waiting() -> Frontier:
@@ -38,21 +39,21 @@ def test_the_best_page_of_a_host_is_that_of_the_source_that_showed_it_first() ->
 
 def test_nobody_is_sampled_who_was_tried_lately() -> None:
     frontier, sampled = waiting(), samples()
-    sampled.choose(frontier, HOSTS, UNTRIED)
+    sampled.choose(frontier, HOSTS, SLOW, UNTRIED)
     assert sampled.take(frontier, np.ones(2, bool)) is None
 
 
 def test_the_host_longest_untried_comes_first_and_each_once() -> None:
     frontier, sampled = waiting(), samples()
     sampled.fetched(2, HOUR)
-    sampled.choose(frontier, HOSTS, UNTRIED + 2 * HOUR)
+    sampled.choose(frontier, HOSTS, SLOW, UNTRIED + 2 * HOUR)
     taken = [sampled.take(frontier, np.ones(2, bool)) for _ in range(3)]
     assert taken == [13, 14, None]
 
 
 def test_a_site_that_rests_is_left_alone_and_a_page_that_is_gone_is_passed_over() -> None:
     frontier, sampled = waiting(), samples()
-    sampled.choose(frontier, HOSTS, UNTRIED + 2 * HOUR)
+    sampled.choose(frontier, HOSTS, SLOW, UNTRIED + 2 * HOUR)
     assert sampled.take(frontier, np.array([False, True])) == 13
     frontier.take(14)
     assert sampled.take(frontier, np.ones(2, bool)) is None
@@ -68,5 +69,11 @@ def test_pages_that_are_not_valued_are_not_sampled() -> None:
 def test_a_clock_that_was_set_makes_nobody_untried() -> None:
     frontier, sampled = waiting(), samples()
     sampled.stepped(10 * DAY)
-    sampled.choose(frontier, HOSTS, 10 * DAY + HOUR)
+    sampled.choose(frontier, HOSTS, SLOW, 10 * DAY + HOUR)
     assert sampled.take(frontier, np.ones(2, bool)) is None
+
+
+def test_where_interest_fades_fast_a_host_is_tried_after_a_lifetime() -> None:
+    frontier, sampled = waiting(), samples()
+    sampled.choose(frontier, HOSTS, np.array([1 / DAY, 1 / DAY, 1 / HOUR, 1 / DAY]), 2 * HOUR)
+    assert [sampled.take(frontier, np.ones(2, bool)) for _ in range(2)] == [13, None]

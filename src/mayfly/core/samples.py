@@ -10,7 +10,7 @@ import numpy as np
 from mayfly.core.frontier import Frontier
 from mayfly.core.model import DAY, BoolArray, FloatArray, IntArray, PageId, Seconds
 
-UNTRIED: Seconds = DAY  # a host of which a page was fetched later than this needs no sample
+UNTRIED: Seconds = DAY  # a host of which a page was fetched later than this, or within a lifetime, needs no sample
 
 
 class Samples:
@@ -32,12 +32,14 @@ class Samples:
         """The clock was set."""
         self._tried += by
 
-    def choose(self, frontier: Frontier, host_of_source: IntArray, now: Seconds) -> None:
-        """Which pages to try until the next plan: one a host that needs it."""
+    def choose(self, frontier: Frontier, host_of_source: IntArray, decay: FloatArray, now: Seconds) -> None:
+        """Which pages to try until the next plan: one a host that needs it. `decay` is μ of each source."""
         best = frontier.best_by(host_of_source, len(self._tried))
-        untried = np.argsort(-self._tried, kind="stable")
-        wanted = [host for host in untried.tolist() if self._tried[host] < now - UNTRIED and host in best]
-        self._next = [best[host] for host in wanted]
+        patience = np.full(len(self._tried), UNTRIED)
+        patience[host_of_source] = np.minimum(1 / decay, UNTRIED)
+        untried = np.flatnonzero(self._tried < now - patience)
+        order = untried[np.argsort(-self._tried[untried], kind="stable")].tolist()
+        self._next = [best[host] for host in order if host in best]
 
     def take(self, frontier: Frontier, free: BoolArray) -> PageId | None:
         """A page to try; None: no host needs it now."""

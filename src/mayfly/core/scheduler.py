@@ -377,7 +377,7 @@ class Scheduler:
             if page in self._frontier:
                 self._frontier.take(page)
                 self.dropped.add(page)
-        self._samples.choose(self._frontier, row.host, now)
+        self._samples.choose(self._frontier, row.host, beliefs.profit_decay, now)
         self._page_heads = []
         for site in np.flatnonzero(self._gate.free).tolist():
             self._offer_page(site)
