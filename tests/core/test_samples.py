@@ -77,3 +77,11 @@ def test_where_interest_fades_fast_a_host_is_tried_after_a_lifetime() -> None:
     frontier, sampled = waiting(), samples()
     sampled.choose(frontier, HOSTS, np.array([1 / DAY, 1 / DAY, 1 / HOUR, 1 / DAY]), 2 * HOUR)
     assert [sampled.take(frontier, np.ones(2, bool)) for _ in range(2)] == [13, None]
+
+
+def test_what_is_to_be_tried_is_not_dropped_however_poor_it_looks() -> None:
+    frontier, sampled = waiting(), samples()
+    now, poor = UNTRIED + 2 * HOUR, beliefs(np.ones(4), np.full(4, 1e-6), SLOW)
+    dropped = frontier.revalue(poor, now, 1.0, 1.0, spared=lambda: sampled.choose(frontier, HOSTS, SLOW, now))
+    assert sorted(dropped) == [10, 11, 12]
+    assert {sampled.take(frontier, np.ones(2, bool)) for _ in range(2)} == {13, 14}

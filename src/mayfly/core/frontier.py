@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -162,10 +162,12 @@ class Frontier:
         drop: float,
         admit: float,
         merits: Callable[[IntArray], FloatArray] | None = None,
+        spared: Callable[[], Iterable[PageId]] = tuple,
     ) -> list[PageId]:
         """Take the new beliefs for all pages; drop those worth less than `drop`, queue those worth `admit`.
 
-        `merits` says what the pages of these cards are worth now against the mean page at their place.
+        `merits` says what the pages of these cards are worth now against the mean page at their place; `spared`, asked
+        when all are valued, which ones are not to be dropped.
         """
         if self._order != "worth":
             if self._rows > 2 * len(self._where) + _ROOM:
@@ -184,7 +186,8 @@ class Frontier:
         row.profit[:] = _mean_by(of, beliefs.page_profit[source], row.size) * worth
         row.decay[:] = _mean_by(of, beliefs.profit_decay[source], row.size)
         row.key[:] = row.profit * np.exp(-row.decay * np.maximum(now - row.published, 0.0))
-        dropped = [int(page) for page in row.page[row.key < drop]]
+        kept = set(spared())
+        dropped = [page for page in row.page[row.key < drop].tolist() if page not in kept]
         for page in dropped:
             self.take(page)
         self._queue()

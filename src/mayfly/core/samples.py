@@ -32,7 +32,7 @@ class Samples:
         """The clock was set."""
         self._tried += by
 
-    def choose(self, frontier: Frontier, host_of_source: IntArray, decay: FloatArray, now: Seconds) -> None:
+    def choose(self, frontier: Frontier, host_of_source: IntArray, decay: FloatArray, now: Seconds) -> list[PageId]:
         """Which pages to try until the next plan: one a host that needs it. `decay` is μ of each source."""
         best = frontier.best_by(host_of_source, len(self._tried))
         patience = np.full(len(self._tried), UNTRIED)
@@ -40,6 +40,7 @@ class Samples:
         untried = np.flatnonzero(self._tried < now - patience)
         order = untried[np.argsort(-self._tried[untried], kind="stable")].tolist()
         self._next = [best[host] for host in order if host in best]
+        return self._next
 
     def take(self, frontier: Frontier, free: BoolArray) -> PageId | None:
         """A page to try; None: no host needs it now."""

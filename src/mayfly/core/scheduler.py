@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -369,7 +370,8 @@ class Scheduler:
         self.beliefs = beliefs
         self._wants.plan(beliefs, self._budget, now)
         merits = None if self.merits is None else self.merits.of
-        dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits)
+        spared = partial(self._samples.choose, self._frontier, row.host, beliefs.profit_decay, now)
+        dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits, spared)
         for page in dropped:
             self._pages.given_up(page)
         self.dropped.update(dropped)
@@ -377,7 +379,6 @@ class Scheduler:
             if page in self._frontier:
                 self._frontier.take(page)
                 self.dropped.add(page)
-        self._samples.choose(self._frontier, row.host, beliefs.profit_decay, now)
         self._page_heads = []
         for site in np.flatnonzero(self._gate.free).tolist():
             self._offer_page(site)
