@@ -69,14 +69,20 @@ def draw_kept(
     _finish(figure, lines, "as pages appeared", [path])
 
 
-def draw_plan(budgets: Sequence[float], shares: Sequence[float], marks: dict[str, float], path: Path) -> None:
-    """Planned share of the bound against budget, with the budgets worth knowing."""
+def draw_plan(shares: dict[float, float], marks: dict[str, float], path: Path) -> None:
+    """Planned share of the bound by budget, with the budgets worth knowing: these must be among them."""
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-    axes.plot(budgets, shares, color="black", linewidth=2)
-    for number, (label, budget) in enumerate(marks.items()):
-        axes.axvline(budget, color="grey", linestyle=":", linewidth=1)
-        axes.annotate(f"{label}\n{budget:.3g}/s", (budget, 0.04 + 0.11 * (number % 4)), fontsize=8)
+    budgets = sorted(shares)
+    axes.plot(budgets, [shares[budget] for budget in budgets], color="black", linewidth=2)
+    room = (budgets[-1] / budgets[0]) ** 0.2  # for what the last mark says
+    axes.set_xlim(budgets[0], budgets[-1] * room)
+    for number, (label, budget) in enumerate(sorted(marks.items(), key=lambda mark: mark[1])):
+        axes.plot([budget], [shares[budget]], "o", color="black", markersize=5)
+        axes.vlines(budget, 0, shares[budget], color="grey", linestyle=":", linewidth=1)
+        where = (budget, 0.04 + 0.11 * (len(marks) - 1 - number))
+        said = {"fontsize": 8, "xytext": (4, 0), "textcoords": "offset points"}
+        axes.annotate(f"{label}\n{budget:.3g}/s", where, bbox={"color": "white", "pad": 1}, **said)
     axes.set_xscale("log")
     axes.set_ylim(0, 1.03)
     axes.set_xlabel("budget, fetches per second")
