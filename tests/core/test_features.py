@@ -48,6 +48,12 @@ def test_sections_words_and_shape_are_read_from_an_address() -> None:
     assert "in 2025" not in found  # a date says nothing of the next page
 
 
+@given(st.from_regex(r"\A\d{1,40}\Z"))
+def test_a_number_is_read_like_any_other_slug(number: str) -> None:
+    url = f"https://a.test/news/{number}"
+    assert named(url) == named(url, title="-")
+
+
 def test_a_query_and_a_closing_slash_change_nothing() -> None:
     assert named(STORM) == named(f"{STORM}?from=home") == named(f"{STORM}/")
 

@@ -136,6 +136,9 @@ class Features:
         path = url.partition("?")[0].rstrip("/")
         cut = path.rfind("/") + 1
         slug = path[cut:]
+        if not (title or context or self.trends) and slug.isdecimal():  # a number has nothing else to be read
+            size = len(slug)
+            return path[:cut], min(size, 12), min(size // 12, 10), 0, None, None, [], []
         words = _WORD.findall(f"{slug} {title}".lower() if title else slug.lower())
         distinct = list(dict.fromkeys(words[: 2 * _MOST_WORDS]))[:_MOST_WORDS] if words else words
         alike = self._alike(distinct) if len(distinct) > 3 else None

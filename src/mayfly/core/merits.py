@@ -47,6 +47,7 @@ class Merits:
         self._card = Columns(page=0, rank=np.inf, due=np.inf, age=0.0, at=0.0, clicks=0.0, stage=0)
         self._card.grow(1)
         self._free: list[int] = []
+        self._widest = 0  # of all rows of slots
         self._source = Columns(host=0, front=False, pages=0.0, merits=0.0, logs=0.0, squares=0.0)
         self._foreseen: list[tuple[SourceId, int, float, float, float]] = []  # to be added to the columns of sources
         self._pages_found = self._merits_found = 0.0  # merits before they are scaled
@@ -72,6 +73,8 @@ class Merits:
             merits.append(merit(slots))
             card = page.card = self._take_card()
             self._slots[card, : len(slots)] = slots
+            if len(slots) > self._widest:
+                self._widest = len(slots)
             row.page[card] = number
             if rank is not None:
                 row.rank[card] = rank
@@ -115,7 +118,7 @@ class Merits:
 
     def of(self, cards: IntArray) -> FloatArray:
         """What these pages are worth now."""
-        return np.asarray(self.value.merits(self._slots[cards]) / self._scale())
+        return np.asarray(self.value.merits(self._slots[:, : self._widest][cards]) / self._scale())
 
     def counted(self, clicks: ClicksCounted, pages: Callable[[PageId], KnownPage | None], beliefs: Beliefs) -> None:
         """Take in a push of the log, and learn from the pages whose time has come."""

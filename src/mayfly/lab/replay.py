@@ -241,7 +241,9 @@ class _World:
         self._published: list[float] = trace.published.tolist() if any(self._dated) else []
         self._sites = [urlsplit(url).hostname for url in trace.page_urls] if settings.host_delay > 0 else None
         self._urls = trace.page_urls
-        order = np.lexsort((np.arange(len(trace.added)), _place(trace), trace.added, trace.link_source))
+        # Links added at the same moment are told in page order, where ranks are known, else as they stand.
+        keys = trace.added, trace.link_source
+        order = np.lexsort(keys if trace.rank is None else (trace.rank, *keys))
         bounds = np.searchsorted(trace.link_source[order], np.arange(len(trace.source_ids) + 1))
         page, added, removed = (column[order] for column in (trace.link_page, trace.added, trace.removed))
         rank = trace.rank[order] if trace.rank is not None else None
@@ -315,8 +317,3 @@ class _World:
         order, start = self._clicks_of
         rows = np.concatenate([order[start[page] : start[page + 1]] for page in pages])
         return np.sort(rows[rows < self._pushed])
-
-
-def _place(trace: Trace) -> FloatArray:
-    """Links added at the same moment are told in page order, where ranks are known."""
-    return trace.rank if trace.rank is not None else np.zeros(len(trace.added))
