@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mayfly.core.model import DAY
-from mayfly.crawl.candidates import Patterns, is_dull, is_front, shown_by
+from mayfly.crawl.candidates import _DULL, Patterns, is_dull, is_front, shown_by
 from mayfly.fetch.document import Document, Link, Links
 
 NOW = 1.79e9
@@ -119,3 +119,13 @@ def test_whatever_is_shown_order_and_places_hold(addresses):
     assert ranks == sorted(set(ranks))
     assert all(addresses[link.rank - 1] == link.url for link in found.links)
     assert all(not is_front(link.url) and not is_dull(link.url) for link in found.links)
+
+
+def test_no_dull_address_is_passed_over_by_asking_for_its_words_first():
+    words = _DULL.pattern.partition("/(?:")[2].partition(")(?:")[0].replace("\\.", ".").split("|")
+    spelled = {word.replace("-?", between) for word in words for between in ("-", "")}
+    assert len(spelled) > 20
+    for word in spelled:
+        for end in ("", "/", "/x", ".php", ".htm", ".html?x"):
+            assert is_dull(f"https://news.example/a.b/{word}{end}"), word + end
+            assert not is_dull(f"https://news.example/a.b/{word}-and-more"), word

@@ -64,10 +64,12 @@ def test_however_it_ends_nothing_runs_on(tmp_path: Path, how: signal.Signals) ->
     folder = tmp_path / "shown"
     with (tmp_path / "said").open("w+") as said:
         demo = subprocess.Popen([*MAYFLY, "demo", "--out", str(folder)], stdout=said, stderr=said)
-        until = time.monotonic() + 60
+        until, seen = time.monotonic() + 60, 0
         while not (folder / "crawl.log").exists():
             assert demo.poll() is None and time.monotonic() < until, (tmp_path / "said").read_text()
+            seen = seen if seen >= 3 else len(running(folder))
             time.sleep(0.001)  # to come while the crawl is being started
+        assert seen >= 3
         demo.send_signal(how)
         demo.wait(60)
     assert demo.returncode != 0 and "Traceback" not in (tmp_path / "said").read_text()

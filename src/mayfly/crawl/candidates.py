@@ -20,7 +20,7 @@ _DULL_WORDS = """login log-in logout log-out signin sign-in signup sign-up signo
     account myaccount my-account cart basket checkout share sharer sharearticle intent print wp-login wp-admin cdn-cgi
     unsubscribe password"""
 _FILE_ENDS = frozenset(_FILES.split())
-_IN_DULL = frozenset(_DULL_WORDS.split())  # one stands in every path that _DULL matches: to ask is ten times as quick
+_IN_DULL = frozenset(_DULL_WORDS.split())  # one is in every path that _DULL matches; asked first, four times as quick
 _DULL = re.compile(
     r"/(?:log-?in|log-?out|sign-?in|sign-?up|sign-?out|register|registration|account|my-?account|cart|basket|checkout|"
     r"share|sharer|sharearticle|intent/tweet|print|wp-login\.php|wp-admin|cdn-cgi|unsubscribe|password)(?:[/?]|\.php|\.html?|$)|"

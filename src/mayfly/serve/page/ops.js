@@ -175,7 +175,7 @@ function slide() {
   if (!form) return;
   const [slider, field] = [form.querySelector("#slide"), form.querySelector("#budget")];
   const present = Number(form.dataset.present);
-  slider.disabled = false;
+  slider.parentElement.hidden = false;
   let later;
   const ask = () => { clearTimeout(later); later = setTimeout(() => form.dispatchEvent(new CustomEvent("asked")), 120); };
   slider.addEventListener("input", () => {
