@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mayfly.core.events import ClicksCounted, NewPage
+from mayfly.core.estimates import ESTIMATORS
+from mayfly.core.events import ClicksCounted, NewPage, SourceCrawled, SourcesAdded
 from mayfly.core.knowledge import KnownPage
 from mayfly.core.merits import Merits
 from mayfly.core.model import DAY, HOUR, beliefs
+from mayfly.core.policies import POLICIES
+from mayfly.core.scheduler import Scheduler
 
 BELIEFS = beliefs(np.full(2, 1e-3), np.full(2, 4.0), np.full(2, 1 / DAY))
 
@@ -132,6 +135,17 @@ def test_a_page_that_was_given_up_takes_no_part() -> None:
     told.merits.gone(page)
     other, third = told.find("news", 0, 2.0), told.find("news", 0, 2.0)
     assert other.card != third.card
+
+
+def test_a_page_forgotten_while_it_waits_leaves_its_card() -> None:
+    merits = Merits()
+    scheduler = Scheduler(POLICIES["bfs"](), ESTIMATORS["bayes"](), 1 / HOUR, merits=merits)
+    scheduler.observe(SourcesAdded(0.0, ["a"], ["a"]))
+    for day in range(120):
+        new = [NewPage(100 * day + number, url=f"https://a.test/{number}") for number in range(100)]
+        scheduler.next(day * DAY)
+        scheduler.observe(SourceCrawled(day * DAY, 0, new))
+    assert merits._card.size < 100 * 60
 
 
 def test_a_pause_in_the_log_is_made_up_for() -> None:

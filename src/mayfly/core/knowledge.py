@@ -152,14 +152,14 @@ class Knowledge:
             timed=None if clicks.timed is None else clicks.timed[click],
         )
 
-    def forget(self, now: Seconds) -> list[PageId]:
+    def forget(self, now: Seconds) -> dict[PageId, KnownPage]:
         """Pages found too long ago to matter, or too many before the last; they come in the order they were found."""
-        old: list[PageId] = []
+        old: dict[PageId, KnownPage] = {}
         too_many = len(self.pages) - MOST_PAGES
-        for page, known in self.pages.items():
-            if known.found_at > now - FORGET_AFTER and len(old) >= too_many:
+        for number, page in self.pages.items():
+            if page.found_at > now - FORGET_AFTER and len(old) >= too_many:
                 break
-            old.append(page)
-        for page in old:
-            del self.pages[page]
+            old[number] = page
+        for number in old:
+            del self.pages[number]
         return old

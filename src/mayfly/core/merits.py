@@ -64,17 +64,19 @@ class Merits:
 
     def found(self, new: Sequence[NewPage], pages: Sequence[KnownPage], source: SourceId, at: Seconds) -> None:
         """Give the new pages of a crawl their cards and their merits."""
-        row, of, features, merit = self._card, self._source, self.features, self.value.merit
+        of, features, merit = self._source, self.features, self.value.merit
         front, host = int(of.front[source]), int(of.host[source])
         shared = features.of_crawl(source, at)
-        merits = []
-        for (number, _, _, rank, url, title, context), page in zip(new, pages, strict=True):
+        cards, merits = self._take_cards(len(new)), []
+        row, table = self._card, self._slots
+        for (number, _, _, rank, url, title, context), page, card in zip(new, pages, cards, strict=True):
             slots = features.moving(1, front, rank, host) + shared + features.of_link(url, title, context)
             merits.append(merit(slots))
-            card = page.card = self._take_card()
-            self._slots[card, : len(slots)] = slots
-            if len(slots) > self._widest:
-                self._widest = len(slots)
+            page.card = card
+            size = len(slots)
+            table[card, :size] = slots
+            if size > self._widest:
+                self._widest = size
             row.page[card] = number
             if rank is not None:
                 row.rank[card] = rank
@@ -193,14 +195,17 @@ class Merits:
     def _scale(self) -> float:
         return (self._merits_found + 1.0) / (self._pages_found + 1.0)
 
-    def _take_card(self) -> int:
-        if not self._free:
+    def _take_cards(self, many: int) -> list[int]:
+        free = self._free
+        if len(free) < many:
             first = self._card.size
-            room = max(first // 2, _ROOM)
+            room = max(first // 2, many, _ROOM)
             self._card.grow(first + room)
             self._slots = np.concatenate([self._slots, np.zeros((room, WIDTH), np.int32)])
-            self._free += range(first + room - 1, first - 1, -1)
-        return self._free.pop()
+            free += range(first + room - 1, first - 1, -1)
+        taken = free[-many:]
+        del free[-many:]
+        return taken
 
     def _put_back(self, cards: IntArray) -> None:
         """Blank, for other pages."""

@@ -107,6 +107,15 @@ class Pages:
         if page is not None and self._merits is not None and not page.fetched:
             self._merits.gone(page)
 
+    def forget(self, now: Seconds) -> list[PageId]:
+        """Those found too long ago to matter."""
+        old = self._known.forget(now)
+        if self._merits is not None:
+            for page in old.values():
+                if not page.fetched:  # the card of a fetched one is taken back when its time to teach has come
+                    self._merits.gone(page)
+        return list(old)
+
     def clicked(self, clicks: ClicksCounted) -> None:
         """A push of the log."""
         self._estimator.counted(clicks.at, self._known.credit(clicks))

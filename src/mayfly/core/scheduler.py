@@ -375,7 +375,7 @@ class Scheduler:
         for page in dropped:
             self._pages.given_up(page)
         self.dropped.update(dropped)
-        for page in self._known.forget(now):
+        for page in self._pages.forget(now):
             if page in self._frontier:
                 self._frontier.take(page)
                 self.dropped.add(page)
