@@ -65,7 +65,7 @@ def above(price: float, profit: FloatArray, spread: FloatArray) -> tuple[FloatAr
 
     >>> share, value = above(1.0, np.array([0.5, 0.5]), np.array([0.0, 1.5]))
     >>> share.round(3).tolist(), value.round(3).tolist()
-    ([1.0, 0.113], [1.0, 0.614])
+    ([1.0, 0.113], [1.0, 0.613])
     """
     some = np.maximum(spread, 1e-9)
     middle = np.log(np.maximum(profit, 1e-300) / price) / some
