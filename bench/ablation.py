@@ -4,7 +4,7 @@ usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS] [ARMS]     (UNTIL_DAYS 
        python bench/ablation.py paper:0.1 0 5                       (made-up worlds like the paper's, a tenth as large)
 
 On a trace the seeds are those of the policy; made-up worlds are of so many seeds. Each cell is the mean ± the standard
-deviation over them.
+deviation over them, and how it differs from the first row, seed by seed: worlds differ more than arms do.
 """
 
 import sys
@@ -65,11 +65,16 @@ def main() -> None:
     folder, days = sys.argv[1], float(sys.argv[2])
     seeds = range(int(sys.argv[3]) if len(sys.argv) > 3 else 3)
     print("| arm | " + " | ".join(f"{multiple}x" for multiple in MULTIPLES) + " |\n|---|" + "---|" * len(MULTIPLES))
+    whole = None
     with ProcessPoolExecutor() as pool:
         for label, *options in ARMS[: int(sys.argv[4]) if len(sys.argv) > 4 else None]:
             jobs = [(folder, days, multiple, seed, *options) for multiple in MULTIPLES for seed in seeds]
             shares = np.reshape(list(pool.map(run, jobs)), (len(MULTIPLES), len(seeds)))
-            cells = [f"{row.mean():.3f} ± {row.std():.3f}" for row in shares]
+            whole = shares if whole is None else whole
+            cells = [
+                f"{row.mean():.3f} ± {row.std():.3f} ({change.mean():+.3f} ± {change.std():.3f})"
+                for row, change in zip(shares, shares - whole, strict=True)
+            ]
             print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
 
 
