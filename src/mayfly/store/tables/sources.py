@@ -78,11 +78,14 @@ def save_estimates(database: Database, estimates: Sequence[Estimate]) -> None:
 
 
 def keep_page_values(database: Database, weights: bytes) -> None:
-    database.execute("INSERT OR REPLACE INTO meta VALUES ('page-values', ?)", (weights,))
+    database.execute(
+        "INSERT INTO learned VALUES ('page-values', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (weights,),
+    )
 
 
 def page_values(database: Database) -> bytes | None:
-    row: Any = database.execute("SELECT value FROM meta WHERE name = 'page-values'").fetchone()
+    row: Any = database.execute("SELECT value FROM learned WHERE name = 'page-values'").fetchone()
     return None if row is None else bytes(row[0])
 
 

@@ -12,10 +12,10 @@ from mayfly.store.listings import HostYield
 _DULL = "('old', 'duplicate', 'soft-404', 'log-in')"
 
 _YIELDS = f"""
-SELECT host, sum(outcome NOT IN {_DULL}) AS new, sum(outcome IN {_DULL}) AS dull,
-    min(min(found_at), ifnull((SELECT added_at FROM hosts WHERE hosts.host = pages.host), min(found_at))),
+SELECT host, count(*) FILTER (WHERE outcome NOT IN {_DULL}) AS fresh, count(*) FILTER (WHERE outcome IN {_DULL}),
+    min(found_at), (SELECT added_at FROM hosts WHERE hosts.host = pages.host),
     EXISTS (SELECT 1 FROM sources WHERE sources.host = pages.host AND state = 'active')
-FROM pages WHERE found_at >= ?1 GROUP BY host ORDER BY new DESC, host
+FROM pages WHERE found_at >= ?1 GROUP BY host ORDER BY fresh DESC, host
 """
 _CLICKS = """
 SELECT host, sum(count) FROM clicks JOIN pages ON pages.id = clicks.page
@@ -29,6 +29,6 @@ def yields(database: Database, since: Seconds) -> list[HostYield]:
     counts: list[Any] = database.execute(_CLICKS, (since,)).fetchall()
     clicks = dict(counts)
     return [
-        HostYield(host, new, dull, clicks.get(host, 0.0), max(first, since), bool(watched))
-        for host, new, dull, first, watched in rows
+        HostYield(host, new, dull, clicks.get(host, 0.0), max(min(found, added or found), since), bool(watched))
+        for host, new, dull, found, added, watched in rows
     ]
