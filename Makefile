@@ -33,6 +33,7 @@ bench: setup
 	$(BIN)/python bench/crawling.py
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/clicks.py
+	$(BIN)/python bench/study.py
 	$(BIN)/python bench/feedback.py storm
 
 # Three minutes of guided bytes, and the laws of the readers with more examples than in `make test`.

@@ -1,6 +1,10 @@
 """What each part of `index` and `bayes` brings: share of the bound without it, for docs/explanation/results.md.
 
-usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS]     (UNTIL_DAYS 0: the whole trace)
+usage: python bench/ablation.py TRACE UNTIL_DAYS [SEEDS] [ARMS]     (UNTIL_DAYS 0: all; ARMS: the first so many)
+       python bench/ablation.py paper:0.1 0 5                       (made-up worlds like the paper's, a tenth as large)
+
+On a trace the seeds are those of the policy; made-up worlds are of so many seeds. Each cell is the mean ± the standard
+deviation over them, and how it differs from the first row, seed by seed: worlds differ more than arms do.
 """
 
 import sys
@@ -9,31 +13,47 @@ from pathlib import Path
 
 import numpy as np
 
+from mayfly.core import samples
 from mayfly.core.model import DAY
 from mayfly.lab.replay import Settings, replay, report
-from mayfly.lab.trace import read_trace
+from mayfly.lab.shapes import SHAPES
+from mayfly.lab.synthetic import make_world
+from mayfly.lab.trace import Trace, read_trace
 
-MULTIPLES = (0.22, 0.44, 0.87)
+MULTIPLES = (0.22, 0.44)
 ARMS = [
     ("index, bayes", {}, {}, {}),
+    ("without page values", {}, {}, {"page_values": False}),
+    ("crawls valued by the mean page", {"selective": False}, {}, {}),
+    ("without words", {}, {}, {"value_options": {"word_trust": 1e9}}),
     ("without the cap P/r", {"cap": False}, {}, {}),
+    ("links held to stay for ever", {"loss": False}, {}, {}),
     ("without the rhythm of the week", {}, {"rhythm": False}, {}),
     ("without the worth of places", {}, {"places": False}, {}),
     ("crawls valued by all pages of a source", {}, {"firsts": False}, {}),
     ("without hope", {}, {"hope": 0.0}, {}),
     ("links shown by twins count nothing", {}, {"twin_share": 0.0}, {}),
     ("links shown by twins count fully", {}, {"twin_share": 1.0}, {}),
-    ("without probes", {}, {}, {"probe": 0.0}),
+    ("without samples of untried hosts", {}, {}, {"untried": np.inf}),
+    ("without probes and samples", {}, {}, {"probe": 0.0}),
     ("estimator paper", {}, {}, {"estimator": "paper"}),
     ("all clicks told", {}, {}, {"feedback": "all"}),
 ]
 
 
+def world_of(name: str, days: float, seed: int) -> Trace:
+    if ":" in name:
+        shape, scale = name.split(":")
+        return make_world(SHAPES[shape].scaled(float(scale)), seed + 1)
+    trace = read_trace(Path(name))
+    return trace.until(trace.start + days * DAY) if days else trace
+
+
 def run(job: tuple) -> float:
-    folder, days, multiple, seed, policy_options, estimator_options, flags = job
-    trace = read_trace(Path(folder))
-    if days:
-        trace = trace.until(trace.start + days * DAY)
+    name, days, multiple, seed, policy_options, estimator_options, flags = job
+    trace = world_of(name, days, seed)
+    flags = dict(flags)
+    samples.UNTRIED = flags.pop("untried", DAY)
     settings = Settings(
         "index", multiple * trace.page_rate, seed=seed, policy_options=policy_options,
         estimator_options=estimator_options, **flags,
@@ -45,11 +65,16 @@ def main() -> None:
     folder, days = sys.argv[1], float(sys.argv[2])
     seeds = range(int(sys.argv[3]) if len(sys.argv) > 3 else 3)
     print("| arm | " + " | ".join(f"{multiple}x" for multiple in MULTIPLES) + " |\n|---|" + "---|" * len(MULTIPLES))
+    whole = None
     with ProcessPoolExecutor() as pool:
-        for label, *options in ARMS:
+        for label, *options in ARMS[: int(sys.argv[4]) if len(sys.argv) > 4 else None]:
             jobs = [(folder, days, multiple, seed, *options) for multiple in MULTIPLES for seed in seeds]
             shares = np.reshape(list(pool.map(run, jobs)), (len(MULTIPLES), len(seeds)))
-            cells = [f"{row.mean():.3f} ± {row.std():.3f}" for row in shares]
+            whole = shares if whole is None else whole
+            cells = [
+                f"{row.mean():.3f} ± {row.std():.3f} ({change.mean():+.3f} ± {change.std():.3f})"
+                for row, change in zip(shares, shares - whole, strict=True)
+            ]
             print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
 
 

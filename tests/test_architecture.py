@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "mayfly"
 MAY_IMPORT = {
     "core": {"core"},
-    "lab": {"lab", "core", "errors"},
+    "lab": {"lab", "core", "urls", "errors"},
     "fetch": {"fetch", "core", "urls", "errors"},
     "store": {"store", "core", "urls", "errors"},
     "crawl": {"crawl", "fetch", "store", "core", "urls", "errors"},
@@ -22,7 +22,7 @@ MAY_IMPORT = {
 }
 CORE_MAY_USE = {
     "__future__", "bisect", "collections", "dataclasses", "enum", "functools", "heapq", "itertools", "math", "re",
-    "typing",
+    "typing", "zlib",
     "numpy", "scipy",
 }  # fmt: skip
 MODULES = sorted(SOURCE.rglob("*.py"))

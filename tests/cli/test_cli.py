@@ -110,8 +110,14 @@ def test_plan_shows_what_a_budget_buys(mayfly, folder, tmp_path) -> None:
     assert smallest["90%"] < smallest["95%"] < smallest["99%"]
     shares = [point["share"] for point in facts["curve"]]
     assert shares == sorted(shares)
+    of_sources = facts["smallest_budget_for_sources"]
+    assert of_sources["90%"] <= of_sources["100%"] == facts["no_source_refused"]
+    hosts = facts["hosts"]
+    assert sum(host["sources"] for host in hosts) == 20
+    clicks = [host["clicks"] for host in hosts]
+    assert clicks == sorted(clicks, reverse=True) and sum(clicks) == pytest.approx(exact["quality"])
     text = mayfly("plan", folder, "--figure", tmp_path / "plan.svg")
-    assert text.returncode == 0 and "refusing no source" in text.stdout
+    assert text.returncode == 0 and "refusing no source" in text.stdout and "90% of the sources in" in text.stdout
     assert (tmp_path / "plan.svg").exists()
 
 

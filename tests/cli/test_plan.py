@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mayfly.cli import home as homes
+from mayfly.cli import plan
 from mayfly.core.intervals import exact_plan
 from mayfly.core.model import DAY, HOUR, beliefs
 from mayfly.store.records import Estimate
@@ -43,6 +44,23 @@ def test_a_home_is_planned_by_what_it_believes(command, believing) -> None:
     assert facts["exact"]["sources_in"] + facts["exact"]["sources_out"] == 2
     said = command("plan", "--budget", 0.001).out
     assert f"{believing}: a budget of 0.001/s" in said and "refusing no source" in said
+
+
+def test_a_home_tells_what_one_more_fetch_would_bring(command, believing) -> None:
+    facts = json.loads(command("plan", "--budget", 0.001, "--json").out)
+    assert facts["marginal_value"] == facts["exact"]["price"]
+    assert sum(host["sources"] for host in facts["hosts"]) == 2
+    assert sum(host["fetches"] for host in facts["hosts"]) == pytest.approx(0.001)
+    said = command("plan", "--budget", 0.001).out
+    assert f"marginal value: {facts['marginal_value']:.4g} clicks for one more fetch" in said
+    assert facts["hosts"][0]["host"] in said and "more: --json" not in said
+
+
+def test_of_many_hosts_the_first_are_shown(capsys) -> None:
+    row = {"sources": 1, "sources_in": 1, "fetches": 0.1, "clicks": 0.2, "marginal_value": 0.3}
+    plan._print_hosts([row | {"host": f"h{number}.example"} for number in range(23)])
+    said = capsys.readouterr().out
+    assert "h19.example" in said and "h20.example" not in said and "… and 3 more: --json names all" in said
 
 
 def test_a_share_is_one_of_the_pages_that_are_believed_to_come(command, believing) -> None:

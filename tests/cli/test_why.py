@@ -5,9 +5,13 @@ import json
 import time
 from dataclasses import replace
 
+import numpy as np
+
+from mayfly.core.estimates.pagevalue import PageValue
+from mayfly.core.features import Features, slot_of
 from mayfly.core.model import DAY
 from mayfly.store.hints import NamedHub, Subscription
-from mayfly.store.records import ClickRow, Crawled, Memory
+from mayfly.store.records import ClickRow, Crawled, Memory, Page, ShownLink
 from mayfly.store.sqlite import SqliteStore
 
 FRONT, FEED, SECTION = "https://paper.example/", "https://paper.example/feed.xml", "https://paper.example/news/"
@@ -102,6 +106,49 @@ def test_a_page_is_explained(command, lived) -> None:
         assert part in said, part
     assert "(feed)" in said or "(json-ld)" in said
     assert "clicks" not in said
+
+
+def test_what_a_page_was_foreseen_to_be_worth_is_said_with_its_strongest_features(command, lived) -> None:
+    async def page() -> Page:
+        async with SqliteStore(lived / "mayfly.db") as store:
+            return next(iter(await store.pages(0, 10)))
+
+    kept = asyncio.run(page())
+    assert not any("mean page of its sources" in said for said in told(command, kept.url)["says"])
+    value = PageValue()
+    names = Features().names(kept.url, kept.anchor, kept.context, kept.source, kept.found_at)
+    section = next(name for name in names if name.startswith("section"))
+    slots = np.array([[slot_of(section)]])
+    for _ in range(30):
+        value.learn(slots, np.array([5.0]), np.array([20.0]))
+        value.learn(np.array([[0]]), np.array([5.0]), np.array([2.0]))
+
+    async def keep() -> None:
+        async with SqliteStore(lived / "mayfly.db") as store:
+            await store.keep_page_values(b"of another version")
+            await store.keep_page_values(value.dump())
+
+    asyncio.run(keep())
+    facts = told(command, kept.url)
+    assert facts["foreseen"]["times"] > 1.5
+    assert list(facts["foreseen"]["features"]) == [section]
+    assert any("times the mean page of its sources: section" in said for said in facts["says"])
+
+
+def test_words_around_its_link_are_named_as_such(command, lived) -> None:
+    url, value, word = "https://paper.example/story-99", PageValue(), slot_of("near harbour")
+    for _ in range(30):
+        value.learn(np.array([[word]]), np.array([5.0]), np.array([20.0]))
+        value.learn(np.array([[0]]), np.array([5.0]), np.array([2.0]))
+
+    async def keep() -> None:
+        link = ShownLink(url, "paper.example", "Story 99", 1, "Ships leave the harbour")
+        async with SqliteStore(lived / "mayfly.db") as store:
+            await store.commit(Crawled(0, time.time(), 200, 0.1, 900, Memory(), [link]))
+            await store.keep_page_values(value.dump())
+
+    asyncio.run(keep())
+    assert list(told(command, url)["foreseen"]["features"]) == ["near harbour"]
 
 
 def test_clicks_of_a_page_are_told(command, lived) -> None:

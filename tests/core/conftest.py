@@ -16,7 +16,7 @@ import pytest
 from mayfly.core.estimates import ESTIMATORS
 from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceCrawled, SourcesAdded
 from mayfly.core.model import HOUR, Fetch, Wait
-from mayfly.core.policies import POLICIES
+from mayfly.core.policies import PEER_POLICIES, POLICIES
 from mayfly.core.politeness import Gate
 from mayfly.core.scheduler import Scheduler
 
@@ -170,7 +170,9 @@ def scheduler_of(
     policy: str, estimator: str = "bayes", budget: float = 0.02, delay: float = 0.0, **options: object
 ) -> Scheduler:
     """A scheduler made of parts with their own defaults."""
-    made = POLICIES[policy](**options.pop("policy_options", {}))
+    # Rules of other crawlers wait for hours and days: in a short world they are asked to use the slots that are left.
+    own = {"early": True} if policy in PEER_POLICIES else {}
+    made = POLICIES[policy](**options.pop("policy_options", own))
     learns = ESTIMATORS[estimator](**options.pop("estimator_options", {}))
     return Scheduler(made, learns, budget, Gate(delay), **options)
 

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from mayfly.core.curves import g, reserve_ratio
-from mayfly.core.intervals import Plan, exact_plan, paper_plan, quality_of, refusal_free_budget
+from mayfly.core.intervals import (
+    Plan,
+    budget_for_sources,
+    edge_prices,
+    exact_plan,
+    paper_plan,
+    quality_of,
+    refusal_free_budget,
+)
 from mayfly.core.model import Beliefs, beliefs
 
 laws = settings(max_examples=100, deadline=None)
@@ -247,6 +255,41 @@ def test_refusal_free_budget_is_where_refusals_end(sources: Beliefs) -> None:
     budget = refusal_free_budget(sources)
     assert np.allclose(exact_plan(sources, 1.001 * budget).taken, 1.0)
     assert exact_plan(sources, 0.9 * budget).taken.min() < 1
+
+
+@laws
+@given(tame, st.sampled_from([0.1, 0.5, 0.9, 1.0]))
+def test_the_budget_for_a_share_of_the_sources_is_the_smallest(sources: Beliefs, share: float) -> None:
+    wanted = share * len(sources.link_rate) - 1e-9
+    budget = budget_for_sources(sources, share)
+    # The source at the edge is in for a part of the time before it is in whole.
+    assert np.count_nonzero(exact_plan(sources, budget * (1 + 1e-6)).taken == 1) >= wanted
+    assert np.count_nonzero(exact_plan(sources, budget * (1 - 1e-3)).taken == 1) < wanted
+
+
+def test_sources_with_nothing_to_give_are_not_waited_for() -> None:
+    some = [(0.1, 5.0, 1e-3), (0.1, 1.0, 1e-3)]
+    with_others = of(*some, (0.0, 5.0, 1e-3), (0.1, 0.0, 1e-3))
+    for share in 0.5, 0.9, 1.0:
+        assert budget_for_sources(with_others, share) == budget_for_sources(of(*some), share)
+    assert edge_prices(with_others)[2:].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, 1.1, np.nan])
+def test_a_share_of_the_sources_is_one(share: float) -> None:
+    with pytest.raises(ValueError, match="share"):
+        budget_for_sources(of((0.1, 1.0, 1e-5)), share)
+
+
+@laws
+@given(tame, powers(-2, 1))
+def test_the_price_is_what_one_more_fetch_brings(sources: Beliefs, share: float) -> None:
+    budget = share * refusal_free_budget(sources)
+    step = 1e-4 * budget
+    less, plan, more = (exact_plan(sources, budget + side * step) for side in (-1, 0, 1))
+    # Prices fall as the budget grows: a gain lies between those at its ends.
+    assert (plan.quality - less.quality) / step >= plan.price * (1 - 1e-4)
+    assert (more.quality - plan.quality) / step <= plan.price * (1 + 1e-4)
 
 
 @laws

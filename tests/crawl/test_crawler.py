@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from mayfly.core.features import slot_of
 from mayfly.store.listings import Listing
 from mayfly.store.records import NewSource
 from mayfly.testing.messages import Reply
@@ -192,6 +193,20 @@ def test_estimates_and_waiting_pages_survive_a_restart(house, paper):
     assert after.parts.scheduler.beliefs.link_rate == pytest.approx(rate, rel=1e-9)
     kept = {source.url: source.estimate for source in house.ask(lambda store: store.sources())}
     assert kept["http://paper.test/news/"].link_rate > 0
+
+
+def test_what_is_known_of_a_page_is_the_same_after_a_restart_the_text_around_its_link_too(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=house.baselined)
+    paper.story("/the-first-story-of-today")
+    link = '<a href="/the-first-story-of-today">The first story</a>'
+    paper.pages["/news/"] = Reply(f"<html><body><p>Rivers rise in towns along the coast {link}</p></body>".encode())
+    before, after = house.crawl(until=fetched(1)), house.crawl(seconds=0.0)
+    rows = [crawler.parts.scheduler.merits._slots[1:2].tolist() for crawler in (before, after)]
+    assert rows[0] == rows[1]
+    assert {slot_of("word story"), slot_of("near rivers"), slot_of("near coast")} <= set(rows[0][0])
 
 
 def test_ctrl_c_finishes_what_is_in_the_air(house, paper):

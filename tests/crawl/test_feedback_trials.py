@@ -53,7 +53,7 @@ def test_a_page_counts_as_clicked_if_a_click_came_after_its_fetch():
 def test_errors_are_of_the_sources_with_enough_pages_only():
     profit, decay = np.array([3.3, 9.0]), np.array([0.5, 0.9])
     flat = np.ones(2)
-    believed = Beliefs(flat, profit, profit, decay, flat, flat, np.ones(PLACES))
+    believed = Beliefs(flat, profit, profit, decay, flat, flat, flat, np.ones(PLACES))
     errors = truth.errors_of(believed, truth.True_(np.array([3.0, 3.0]), np.array([1.0, 1.0])), np.array([200, 199]))
     assert np.allclose(errors.profit, [0.1]) and np.allclose(errors.decay, [-0.5])
 

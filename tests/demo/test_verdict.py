@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mayfly import demo
 from mayfly.core.quality import profits
 from mayfly.demo import scene, story, verdict
 from mayfly.demo.verdict import POLICIES
@@ -56,7 +57,7 @@ def test_index_keeps_what_the_demo_promises() -> None:
     """The figures of `mayfly demo --seeds 5 --quiet`: 1.5 times bfs, 1.3 times polling, on the mean of five worlds."""
     shares = {policy: [] for policy in POLICIES}
     for seed in range(1, 6):
-        for row in verdict.replayed(scene.world_of(seed, scene.SECONDS), scene.BUDGET, seed):
+        for row in verdict.replayed(scene.world_of(seed, demo.SECONDS), scene.BUDGET, seed):
             shares[row.name].append(row.share)
     mean = {policy: np.mean(some) for policy, some in shares.items()}
     assert mean["index"] >= 1.5 * mean["bfs"]
@@ -67,7 +68,7 @@ def test_index_keeps_what_the_demo_promises() -> None:
 
 
 def test_the_budget_is_about_a_quarter_of_what_everything_takes() -> None:
-    needed = [scene.everything(scene.world_of(seed, scene.SECONDS)) for seed in (1, 2, 3)]
+    needed = [scene.everything(scene.world_of(seed, demo.SECONDS)) for seed in (1, 2, 3)]
     assert 0.2 < scene.BUDGET / np.mean(needed) < 0.3
 
 

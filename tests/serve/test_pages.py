@@ -158,12 +158,15 @@ def test_plan(api, serving, tmp_path) -> None:
     assert told["smallest_budget"]["90%"] < told["smallest_budget"]["99%"]
     shares = [point["share"] for point in told["curve"]]
     assert shares == sorted(shares)
+    assert told["marginal_value"] == told["exact"]["price"] == told["hosts"][0]["marginal_value"]
+    assert told["smallest_budget_for_sources"] == dict.fromkeys(("90%", "100%"), told["no_source_refused"])
+    assert (told["hosts_total"], len(told["hosts"]), told["hosts"][0]["sources_in"]) == (1, 1, 1)
     assert api.http.get("/api/plan").json()["budget"] == 2.0
     for budget in ("0", "-1", "nan", "inf", "x"):
         assert api.http.get("/api/plan", params={"budget": budget}).status_code == 422
     with serving(tmp_path / "empty") as running:
         empty = running.http.get("/api/plan").json()
-        assert (empty["sources"], empty["exact"], empty["curve"]) == (0, {}, [])
+        assert (empty["sources"], empty["exact"], empty["curve"], empty["hosts"]) == (0, {}, [], [])
         assert running.http.get("/health/crawl").json() == {"healthy": True, "watched": 0, "findings": []}
 
 

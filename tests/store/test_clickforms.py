@@ -1,5 +1,6 @@
 """Forms of click logs: tables, access logs, extended logs. Rows, what is dropped, and what is wrong."""
 
+import csv
 import io
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from mayfly.errors import UsageError
 from mayfly.store.clicklog import LINES, BadRow, Dropped, Reading, form_of, read_parquet
+from mayfly.store.clicklog.tables import csv_head, csv_rows
 from mayfly.store.clicklog.visits import is_bot
 from mayfly.store.records import ClickRow
 from mayfly.urls import canonical
@@ -113,6 +115,22 @@ def test_files_that_were_joined_and_bytes_that_are_no_text() -> None:
     found = read(text)
     assert found[0] == ClickRow(URL, NOON) and len(found) == 2
     assert found[1].line == 4 and "web address" in found[1].reason
+
+
+@given(st.lists(st.lists(st.text("ab;, \r\"'", max_size=4), min_size=2, max_size=3), max_size=8))
+def test_lines_are_split_as_the_csv_module_does(table) -> None:
+    """With quotes or without, from the first line or later."""
+    text = "url,at\n" + "\n".join(",".join(cells) for cells in table)
+    lines = text.encode().split(b"\n")
+    head, rest = csv_head(lines)
+    header, rows = head.cells, csv_rows(rest, head, head.lines)
+    expected = csv.reader((line.decode() for line in lines), delimiter=",")
+    assert header == next(expected)
+    try:
+        wanted = [(expected.line_num, cells) for cells in expected if cells and cells != header]
+    except csv.Error:
+        return  # then only the lines before and after are known
+    assert list(rows) == wanted
 
 
 def test_a_header_without_what_is_needed_is_refused() -> None:

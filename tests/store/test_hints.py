@@ -6,7 +6,7 @@ import pytest
 
 from mayfly.core.model import DAY
 from mayfly.store.hints import Hint, HintRow, NamedHub, Subscription
-from mayfly.store.past import PastHint
+from mayfly.store.past import PastHint, PastPage
 from mayfly.store.records import ClickRow, ClicksTaken, Hinted, Retention
 from mayfly.store.tables import clicks, hints
 
@@ -133,7 +133,10 @@ def test_a_hint_is_kept_in_order_with_the_pages_nobody_knew(store, make) -> None
     store.commit(Hinted(1, 70.0, calls=False))
     crawled = store.commit(make.crawl(0, 80.0, 1, 2))
     assert (crawled.new, crawled.known) == ([], [])
-    new = [(page, make.site, None, rank) for rank, (page, _) in zip((2, 3), landed.new, strict=True)]
+    new = [
+        PastPage(page, make.site, None, rank, link.url, link.anchor, link.context)
+        for rank, (page, link) in zip((2, 3), landed.new, strict=True)
+    ]
     assert store.past(55.0)[:2] == [PastHint(60.0, 0, new, True), PastHint(70.0, 1, [], False)]
     assert [page.url for page in store.waiting()] == [make.url(1), make.url(2), make.url(3)]
     assert store.check() == []

@@ -1,12 +1,12 @@
 """What happened, in the order it did."""
 
-from mayfly.store.past import ClockStep, PastClicks, PastCrawl, PastFetch
+from mayfly.store.past import ClockStep, PastClicks, PastCrawl, PastFetch, PastPage
 from mayfly.store.records import ClickRow, FetchFailure
 
 
 def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store, make) -> None:
     store.commit(make.crawl(0, 1000.0, 1, wanted=False, first=True))
-    store.commit(make.crawl(0, 1100.0, 1, 2, 3, published=1050.0, published_from="feed"))
+    store.commit(make.crawl(0, 1100.0, 1, 2, 3, context="around it", published=1050.0, published_from="feed"))
     store.commit(make.fetched(1, 1110.0, published=1.0, published_from="meta"))
     store.commit(FetchFailure("source", 1, 1115.0, "dns"))
     store.clock_stepped(ClockStep(520.0, -600.0))
@@ -14,10 +14,21 @@ def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store
     store.commit(make.fetched(2, 540.0, "old"))
     assert store.past(0.0) == [
         PastCrawl(1000.0, 0, [], [], 0, 0, True),
-        PastCrawl(1100.0, 0, [(1, make.site, 1050.0, 2), (2, make.site, 1050.0, 3)], [], 1, 0, False),
+        PastCrawl(
+            1100.0,
+            0,
+            [
+                PastPage(1, make.site, 1050.0, 2, make.url(2), "page 2", "around it"),
+                PastPage(2, make.site, 1050.0, 3, make.url(3), "page 3", "around it"),
+            ],
+            [],
+            1,
+            0,
+            False,
+        ),
         PastFetch(1110.0, 1, True),
         ClockStep(520.0, -600.0),
-        PastCrawl(530.0, 1, [], [2, 1], 0, 0, False),
+        PastCrawl(530.0, 1, [], [2, 1], 0, 0, False, known_ranks=(1, 2)),
         PastFetch(540.0, 2, False),
     ]
 

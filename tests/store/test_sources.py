@@ -2,7 +2,8 @@
 
 import pytest
 
-from mayfly.store.records import Candidate, Estimate, Host, KeptRobots, Minute, NewSource
+from mayfly.store.listings import HostYield
+from mayfly.store.records import Candidate, ClickRow, Estimate, Host, KeptRobots, Minute, NewSource
 
 
 def test_sources_are_numbered_as_they_come_and_known_ones_stay_as_they_are(empty) -> None:
@@ -54,6 +55,26 @@ def test_estimates_are_those_of_the_last_plan(store) -> None:
     store.save_estimates(old)
     store.save_estimates([new])
     assert [source.estimate for source in store.sources()] == [old[0], new, old[2]]
+
+
+def test_what_was_learned_of_pages_is_kept_and_replaced(store) -> None:
+    assert store.page_values() is None
+    store.keep_page_values(bytes(range(256)))
+    store.keep_page_values(b"\x00better\xff")
+    assert store.page_values() == b"\x00better\xff"
+
+
+def test_hosts_by_the_new_pages_found_of_them(store, make) -> None:
+    landed = store.commit(make.crawl(0, 100.0, 1, 2, 3))
+    store.commit(make.fetched(landed.new[0].page, 110.0))
+    store.commit(make.fetched(landed.new[1].page, 111.0, "old"))
+    store.add_clicks(120.0, [ClickRow(make.url(1), 115.0, 3.0)])
+    assert store.host_yields(50.0) == [HostYield(make.site, 2, 1, 3.0, 100.0, True)]
+    assert store.host_yields(101.0) == []
+    for source in range(3):
+        store.edit_source(source, state="retired")
+    store.add_hosts(90.0, [make.site])
+    assert store.host_yields(50.0) == [HostYield(make.site, 2, 1, 3.0, 90.0, False)]
 
 
 def test_hosts_and_when_they_were_searched(empty) -> None:

@@ -53,6 +53,8 @@ def test_a_part_of_the_sources_in_any_order(some, asked, found) -> None:
 def test_what_a_plan_needs_is_of_active_sources(some) -> None:
     believed = some.believed()
     assert believed.source.tolist() == [0, 1] and believed.link_rate.tolist() == [1.0, 2.0]
+    assert believed.host == ["b.example", "a.example"]
+    assert believed.beliefs().profit_decay.tolist() == believed.profit_decay.tolist()
 
 
 def test_hosts_with_their_troubles(some) -> None:

@@ -120,7 +120,7 @@ def clicks(
     settings, _ = resolve(home, {})
     homes.store_of(home)  # says so if nothing is there
     now = time.time()
-    how = Reading(now, oldest=now - settings.keep_history, zone=_zone(timezone), host=_host(host), day=_day(date))
+    how = Reading(now, oldest=now - settings.keep_history, zone=_zone(timezone), host=site(host), day=_day(date))
     if follow:
         _only_one(files, strict, batch)
         taken = run(_follow(home, files[0], form, how, settings.bin))
@@ -155,7 +155,8 @@ def _day(text: str | None) -> Day | None:
         raise UsageError(f"--date must be a day such as 2026-01-31, not '{text}'") from None
 
 
-def _host(text: str | None) -> str | None:
+def site(text: str | None) -> str | None:
+    """The address of the site that --host names."""
     if text is None:
         return None
     url = canonical(text if "://" in text else f"https://{text}")

@@ -12,6 +12,7 @@ import typer
 
 from mayfly.cli import options, words
 from mayfly.core.policies import POLICIES
+from mayfly.crawl.trends import read_terms
 from mayfly.errors import UsageError
 from mayfly.lab.facts import PAPER_FACTS, describe
 from mayfly.lab.replay import Run, replay, report
@@ -102,6 +103,12 @@ def run(
     bin: options.Bin = "1200",
     host_delay: options.HostDelay = "0",
     probe: options.Probe = None,
+    page_values: Annotated[
+        bool, typer.Option(help="Learn what a page is worth from its address, its link and who shows it.")
+    ] = True,
+    trends: Annotated[
+        Path | None, typer.Option(help="What people ask for: a term and its weight a line.", metavar="FILE")
+    ] = None,
     window: options.Window = None,
     until: options.Until = None,
     value: options.Value = "clicks",
@@ -117,6 +124,7 @@ def run(
     settings = options.settings_of(
         trace, policy, budget, estimator, feedback, log_push, history, replan, bin, host_delay, probe, value, seed
     )
+    settings = replace(settings, page_values=page_values, trends=_terms(trends))
     scored = options.window_of(window, trace)
     _warn(trace)
     with words.progress(policy, 1) as advance:
@@ -135,6 +143,13 @@ def run(
         typer.echo(json.dumps(figures))
     else:
         _print_run(figures)
+
+
+def _terms(path: Path | None) -> dict[str, float]:
+    try:
+        return {} if path is None else read_terms(path.read_text(encoding="utf-8", errors="replace").splitlines())
+    except OSError as error:
+        raise UsageError(f"--trends {path}: {error.strerror}") from None
 
 
 def _warn(trace: Trace) -> None:

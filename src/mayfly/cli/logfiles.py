@@ -1,4 +1,4 @@
-"""The files of `mayfly clicks`: opened, unzipped, read line by line, once or as they grow."""
+"""The files of `mayfly clicks` and `mayfly study`: opened, unzipped, read line by line, once or as they grow."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from mayfly.core.model import Seconds
 from mayfly.errors import RunError, UsageError
+from mayfly.store import visitlog
 from mayfly.store.clicklog import LINES, LONGEST_LINE, Read, Reading, form_of, read_parquet
 
 STDIN = "standard input"
 _BLOCK = 1 << 18  # bytes
 _LOOK_EVERY: Seconds = 0.2  # whether a file has grown
+_T = TypeVar("_T")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -37,12 +39,25 @@ class Log:
     form: str
 
     def rows(self, how: Reading, done: Callable[[float], None] = lambda _: None) -> Iterator[Read]:
-        """What it says. `done` is told of the bytes read."""
+        """What it says of clicks and shows. `done` is told of the bytes read."""
+        if self.form == "parquet":
+            return self._told(lambda: read_parquet(self.file, how))
+        return self._told(lambda: LINES[self.form](whole_lines(_blocks(self.file, done)), how))
+
+    def visits(
+        self, how: Reading, wanted: visitlog.Wanted, done: Callable[[float], None] = lambda _: None
+    ) -> Iterator[visitlog.Visited]:
+        """What it says of visits."""
+        if self.form == "parquet":
+            return self._told(lambda: visitlog.read_parquet(self.file, how, wanted))
+        if self.form in ("csv", "search-console"):
+            return self._told(lambda: visitlog.read_csv(whole_pieces(_blocks(self.file, done)), how, wanted))
+        return self._told(lambda: visitlog.LINES[self.form](whole_lines(_blocks(self.file, done)), how, wanted))
+
+    def _told(self, read: Callable[[], Iterator[_T]]) -> Iterator[_T]:
+        """All of it, with the name of the file in what is wrong."""
         try:
-            if self.form == "parquet":
-                yield from read_parquet(self.file, how)
-            else:
-                yield from LINES[self.form](whole_lines(_blocks(self.file, done)), how)
+            yield from read()
         except UsageError as error:
             raise UsageError(f"{self.name}: {error}") from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -81,15 +96,23 @@ def form_told(name: str, beginning: bytes) -> str:
 
 def whole_lines(blocks: Iterable[bytes], ended: Callable[[], bool] = lambda: True) -> Iterator[bytes]:
     """Lines without their ends, none of them much longer than a row may be; the last one only if it has `ended`."""
+    for piece in whole_pieces(blocks, ended):
+        yield from piece.split(b"\n")
+
+
+def whole_pieces(blocks: Iterable[bytes], ended: Callable[[], bool] = lambda: True) -> Iterator[bytes]:
+    """The same, but lines that come together are not taken apart; the last of them is without its end."""
     rest, cut = b"", False  # the beginning of a line; whether we are within one that is too long
     for block in blocks:
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        if cut and lines:
-            lines[0], cut = lines[0][: LONGEST_LINE + 1], False
-        yield from lines
-        if len(rest) > LONGEST_LINE:
-            rest, cut = rest[: LONGEST_LINE + 1], True
+        if cut:  # the end of that line is passed over
+            _, newline, block = block.partition(b"\n")
+            if not newline:
+                continue
+            block = b"\n" + block
+        piece, newline, last = (rest + block).rpartition(b"\n")
+        if newline:
+            yield piece
+        rest, cut = last[: LONGEST_LINE + 1], len(last) > LONGEST_LINE
     if rest and ended():
         yield rest
 

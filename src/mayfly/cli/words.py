@@ -81,8 +81,11 @@ def moment(text: str, start: Seconds, name: str) -> Seconds:
 
 
 @contextmanager
-def progress(label: str, total: float) -> Iterator[Callable[[float], None]]:
-    """A bar on standard error with the time left; none where nobody watches. Call it with each piece of work done."""
+def progress(label: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    """A bar on standard error with the time left; none where nobody watches. Call it with each piece of work done.
+
+    `total` is None where nobody knows how much there is.
+    """
     bar = Progress(
         TextColumn(label),
         BarColumn(),

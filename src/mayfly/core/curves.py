@@ -11,6 +11,7 @@ step are twice as fast on a million sources and keep their digits near zero, whe
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -59,6 +60,27 @@ def reserve_ratio(z: FloatArray) -> FloatArray:
     return _by_blocks(_reserve_ratio, np.asarray(z, dtype=float))
 
 
+def above(price: float, profit: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of pages with log-normal values around the mean `profit`: the share worth more than `price`, by number and value.
+
+    >>> share, value = above(1.0, np.array([0.5, 0.5]), np.array([0.0, 1.5]))
+    >>> share.round(3).tolist(), value.round(3).tolist()
+    ([1.0, 0.113], [1.0, 0.613])
+    """
+    some = np.maximum(spread, 1e-9)
+    middle = np.log(np.maximum(profit, 1e-300) / price) / some
+    share, value = _normal(middle - some / 2), _normal(middle + some / 2)
+    # Where pages are all alike, that they are too cheap is for the cap to say; and a share of none has no mean.
+    alike = (spread <= 0.0) | (share < 1e-6)
+    return np.where(alike, 1.0, share), np.where(alike, 1.0, value)
+
+
+def _normal(x: FloatArray) -> FloatArray:
+    """The normal distribution to three digits; scipy's takes a tenth of a second to import."""
+    x = np.clip(x, -8.0, 8.0)
+    return np.asarray(1 / (1 + np.exp(-x * (1.5976 + 0.07056 * x * x))))
+
+
 def _g_inverse(y: FloatArray) -> FloatArray:
     s = np.sqrt(2 * np.clip(y, 0.0, 1e-3))
     series = s * (1 + s * (1 / 3 + s * (11 / 72 + s * (43 / 540 + s * (769 / 17280 + s * 221 / 8505)))))
@@ -90,13 +112,16 @@ def _by_blocks(function: Callable[[FloatArray], FloatArray], values: FloatArray)
 
 def _lookup(root: FloatArray) -> FloatArray:
     """Linear interpolation of x in √-ln(1-y), where it is nearly straight."""
+    table = _table()
     place = root * (1 / _TABLE_STEP)
-    cell = np.minimum(place.astype(np.intp), len(_TABLE) - 2)
-    left = _TABLE[cell]
-    return left + (_TABLE[cell + 1] - left) * (place - cell)
+    cell = np.minimum(place.astype(np.intp), len(table) - 2)
+    left = table[cell]
+    return left + (table[cell + 1] - left) * (place - cell)
 
 
-def _build_table() -> FloatArray:
+@cache
+def _table() -> FloatArray:
+    """Built when it is first asked for: most commands never do."""
     goal = np.square(np.arange(0, _TABLE_END + _TABLE_STEP, _TABLE_STEP))
     x = goal + np.sqrt(2 * goal)
     x[0] = 1e-300
@@ -104,6 +129,3 @@ def _build_table() -> FloatArray:
         x = np.maximum(x + (np.log1p(x) - x + goal) * (1 + x) / x, 1e-300)
     x[0] = 0.0
     return x
-
-
-_TABLE = _build_table()

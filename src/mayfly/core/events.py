@@ -4,7 +4,7 @@ changes what is known. Times come with the event: nobody below the drivers asks 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from mayfly.core.model import BoolArray, Fetch, FloatArray, IntArray, PageId, Seconds, SourceId
@@ -16,6 +16,7 @@ class SourcesAdded(NamedTuple):
     at: Seconds
     hosts: Sequence[str]  # rhythm and decay are learned by host
     sites: Sequence[str]  # the politeness keys
+    kinds: Sequence[str] = ()  # front, category, feed, …; none: not said
 
 
 class NewPage(NamedTuple):
@@ -25,6 +26,9 @@ class NewPage(NamedTuple):
     site: str | None = None  # where it will be fetched; None: the site of the source
     published: Seconds | None = None  # None: not said; the middle of the gap since the last crawl is taken
     rank: float | None = None  # place of the link on the source, 1 = top; None: not said
+    url: str = ""
+    title: str = ""  # the text of its link
+    context: str = ""  # the text around that
 
 
 class SourceCrawled(NamedTuple):
@@ -38,6 +42,7 @@ class SourceCrawled(NamedTuple):
     gone: int = 0  # links of the last crawl that are not
     dated: int = 0  # of a first crawl: entries that appeared since `dated_since`, by the dates they carry
     dated_since: Seconds | None = None
+    known_ranks: Sequence[float | None] = ()  # of the links to `known_pages`; none: not said
 
 
 class SourcesRetired(NamedTuple):
@@ -106,6 +111,13 @@ class ClicksCounted(NamedTuple):
     timed: BoolArray | None = None  # False: of a day or so, of which only the middle is known; None: all are timed
 
 
+class TrendsTold(NamedTuple):
+    """What people ask for now: terms and how often. All that was told before is over."""
+
+    at: Seconds
+    terms: Mapping[str, float]
+
+
 class ClockStepped(NamedTuple):
     """The clock was set, or the machine slept: `by` so many seconds there is nothing to be learned from."""
 
@@ -124,5 +136,6 @@ Event: TypeAlias = (
     | PageRejected
     | FetchFailed
     | ClicksCounted
+    | TrendsTold
     | ClockStepped
 )

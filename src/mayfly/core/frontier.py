@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from mayfly.core.columns import Columns
-from mayfly.core.model import PLACES, Beliefs, FloatArray, PageId, Seconds, SourceId
+from mayfly.core.model import PLACES, Beliefs, FloatArray, IntArray, PageId, Seconds, SourceId
 
 PageOrder: TypeAlias = Literal["worth", "newest", "oldest"]
 
@@ -31,7 +31,7 @@ class Frontier:
 
     def __init__(self, order: PageOrder) -> None:
         self._order = order
-        self._row = Columns(page=0, site=0, published=0.0, place=0, profit=0.0, decay=0.0, key=_GONE)
+        self._row = Columns(page=0, site=0, published=0.0, place=0, card=0, merit=1.0, profit=0.0, decay=0.0, key=_GONE)
         self._shown_by = Columns(row=0, source=0)  # one line for each source seen to link a waiting page
         self._rows = self._lines = 0  # in use; the columns keep room to spare, with keys that say so
         self._heaps: list[list[tuple[float, int]]] = []
@@ -57,9 +57,20 @@ class Frontier:
         self._heaps.extend([] for _ in range(sites - len(self._heaps)))
 
     def add(
-        self, page: PageId, site: int, published: Seconds, found_at: Seconds, sources: Sequence[SourceId], place: int
+        self,
+        page: PageId,
+        site: int,
+        published: Seconds,
+        found_at: Seconds,
+        sources: Sequence[SourceId],
+        place: int,
+        card: int = 0,
+        merit: float = 1.0,
     ) -> bool:
-        """A page waits from now on. True if it is now the first of its site."""
+        """A page waits from now on. True if it is now the first of its site.
+
+        `merit` is what it is worth against the mean page at its place, and `card` where `revalue` asks for it again.
+        """
         row, number = self._row, self._rows
         if number == row.size:
             row.grow(number + _ROOM)
@@ -70,24 +81,27 @@ class Frontier:
         row.published[number] = published
         if self._order != "worth":
             return self._push(number, site, found_at if self._order == "newest" else -found_at)
-        row.place[number] = place
+        row.place[number], row.card[number], row.merit[number] = place, card, merit
         for source in sources:
             self._credit(number, source)
-        if max(sources) >= len(self._profit):  # a source added since the last revaluation: the next one will tell
+        many = len(sources)
+        try:
+            profit = sum([self._profit[source] for source in sources]) / many
+            decay = sum([self._decay[source] for source in sources]) / many
+        except IndexError:  # a source added since the last revaluation: the next one will tell
             return self._push(number, site, 0.0)
-        profit = sum(self._profit[source] for source in sources) / len(sources) * self._place_worth[place]
-        decay = sum(self._decay[source] for source in sources) / len(sources)
+        profit = profit * self._place_worth[place] * merit
         row.profit[number], row.decay[number] = profit, decay
         return self._push(number, site, profit * math.exp(min(decay * (published - self._reference), _STEEPEST)))
 
-    def show(self, page: PageId, source: SourceId, place: int) -> bool:
-        """One more source shows a waiting page, so its place is another. True if it is now the first of its site."""
+    def show(self, page: PageId, source: SourceId, place: int, merit: float = 1.0) -> bool:
+        """One more source shows a waiting page, so it is worth another sum. True if it is now the first of its site."""
         if self._order != "worth":
             return False
         row, number = self._row, self._where[page]
         self._credit(number, source)
-        better = self._place_worth[place] / self._place_worth[int(row.place[number])]
-        row.place[number] = place
+        better = self._place_worth[place] / self._place_worth[int(row.place[number])] * merit / float(row.merit[number])
+        row.place[number], row.merit[number] = place, merit
         row.profit[number] *= better
         return self._push(number, int(row.site[number]), float(row.key[number]) * better)
 
@@ -126,8 +140,35 @@ class Frontier:
         pages = [int(page) for page in row.page[rows[row.key[rows] > _GONE]]]
         return [(page, self.worth(page, now)) for page in pages]
 
-    def revalue(self, beliefs: Beliefs, now: Seconds, drop: float, admit: float) -> list[PageId]:
-        """Take the new beliefs for all pages; drop those worth less than `drop`, queue those worth `admit`."""
+    def best_by(self, group_of_source: IntArray, groups: int) -> dict[int, PageId]:
+        """The page worth most in each group of sources, by the source that showed it first. Reads all rows.
+
+        None where pages are not valued.
+        """
+        if self._order != "worth":
+            return {}
+        of, source = self._shown_by.row[: self._lines], self._shown_by.source[: self._lines]
+        group = np.zeros(self._row.size, np.int64)
+        group[of[::-1]] = group_of_source[source[::-1]]
+        rows = np.argsort(self._row.key, kind="stable")
+        best = np.full(groups, -1)
+        best[group[rows]] = np.where(self._row.key[rows] > _GONE, rows, -1)
+        return {number: int(self._row.page[row]) for number, row in enumerate(best.tolist()) if row >= 0}
+
+    def revalue(
+        self,
+        beliefs: Beliefs,
+        now: Seconds,
+        drop: float,
+        admit: float,
+        merits: Callable[[IntArray], FloatArray] | None = None,
+        spared: Callable[[], Iterable[PageId]] = tuple,
+    ) -> list[PageId]:
+        """Take the new beliefs for all pages; drop those worth less than `drop`, queue those worth `admit`.
+
+        `merits` says what the pages of these cards are worth now against the mean page at their place; `spared`, asked
+        when all are valued, which ones are not to be dropped.
+        """
         if self._order != "worth":
             if self._rows > 2 * len(self._where) + _ROOM:
                 self._compact()
@@ -139,10 +180,14 @@ class Frontier:
         self._compact()
         row = self._row
         of, source = self._shown_by.row[: self._lines], self._shown_by.source[: self._lines]
-        row.profit[:] = _mean_by(of, beliefs.page_profit[source], row.size) * beliefs.place_worth[row.place]
+        if merits is not None:
+            row.merit[:] = merits(row.card)
+        worth = beliefs.place_worth[row.place] * row.merit
+        row.profit[:] = _mean_by(of, beliefs.page_profit[source], row.size) * worth
         row.decay[:] = _mean_by(of, beliefs.profit_decay[source], row.size)
         row.key[:] = row.profit * np.exp(-row.decay * np.maximum(now - row.published, 0.0))
-        dropped = [int(page) for page in row.page[row.key < drop]]
+        kept = set(spared())
+        dropped = [page for page in row.page[row.key < drop].tolist() if page not in kept]
         for page in dropped:
             self.take(page)
         self._queue()

@@ -14,6 +14,7 @@ source costs λ page fetches too, so the right edge is ω > P/r(μ/λ), always l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ def exact_plan(beliefs: Beliefs, budget: PerSecond) -> Plan:
     """
     rate, profit, decay = _checked(beliefs, budget)
     worth = rate * profit / decay  # what one crawl finds after an endless wait
-    edge = profit / reserve_ratio(np.divide(decay, rate, out=np.full_like(rate, np.inf), where=rate > 0))
+    edge = _edges(rate, profit, decay)
     offers = _Offers(edge, worth, decay, rate)
     kept, marginal = offers.affordable(budget)
     price = float(edge[marginal[0]]) if len(marginal) else offers.price_among(len(kept), budget)
@@ -111,13 +112,27 @@ def paper_plan(
 
 def refusal_free_budget(beliefs: Beliefs) -> PerSecond:
     """The smallest budget at which the exact plan refuses no source that has anything to give (paper, section 4.1)."""
+    return budget_for_sources(beliefs, 1.0)
+
+
+def budget_for_sources(beliefs: Beliefs, share: float) -> PerSecond:
+    """The smallest budget at which the exact plan keeps a share of the sources all of the time: of those that have
+    anything to give. Sources of one price come in together.
+
+    >>> from mayfly.core.model import beliefs
+    >>> two = beliefs(np.array([0.1, 0.1]), np.array([5.0, 1.0]), np.array([1e-3, 1e-3]))
+    >>> [round(budget_for_sources(two, share), 3) for share in (0.5, 1.0)]
+    [0.107, 0.224]
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share must be more than 0 and at most 1, got {share}")
     rate, profit, decay = _checked(beliefs, 1.0)
-    some = (rate > 0) & (profit > 0)
-    if not some.any():
-        return 0.0
-    rate, profit, decay = rate[some], profit[some], decay[some]
-    price = float((profit / reserve_ratio(decay / rate)).min())
-    return float(np.sum(rate + decay / g_inverse(price * decay / (rate * profit))))
+    return _Offers(_edges(rate, profit, decay), rate * profit / decay, decay, rate).spend_to_keep(share)
+
+
+def edge_prices(beliefs: Beliefs) -> FloatArray:
+    """What the first fetch spent on a source earns: above this price, P/r(μ/λ), the exact plan refuses it."""
+    return _edges(*_checked(beliefs, 1.0))
 
 
 def quality_of(beliefs: Beliefs, interval: FloatArray) -> FloatArray:
@@ -188,6 +203,14 @@ class _Offers:
             return np.inf
         return _root(lambda price: self._spend(kept, price), budget, float(self._edge[kept - 1]))
 
+    def spend_to_keep(self, share: float) -> float:
+        """What is spent when a share of the sources is whole, at the price of the last of them."""
+        if not len(self._order):
+            return 0.0
+        last = max(math.ceil(share * len(self._order) - 1e-9), 1) - 1
+        price = float(self._edge[last])
+        return self._spend(int(np.searchsorted(-self._edge, -price, side="right")), price)
+
     def _spend(self, kept: int, price: float) -> float:
         inverse = g_inverse if kept <= _MANY else rough_g_inverse
         crawls = self._decay[:kept] / inverse(np.minimum(price / self._worth[:kept], 1.0))
@@ -220,6 +243,10 @@ def _root(spend: Callable[[float], float], budget: float, high: float) -> float:
         else:
             x_high, under, over, side = x, value, over / (2 if side < 0 else 1), -1
     return float(np.exp(x_high))
+
+
+def _edges(rate: FloatArray, profit: FloatArray, decay: FloatArray) -> FloatArray:
+    return profit / reserve_ratio(np.divide(decay, rate, out=np.full_like(rate, np.inf), where=rate > 0))
 
 
 def _checked(beliefs: Beliefs, budget: PerSecond) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain, repeat
+from itertools import chain
 
 import numpy as np
 
@@ -22,7 +22,7 @@ NEVER: Seconds = 1e7  # how long ago a source that was never crawled counts as c
 class KnownPage:
     """A page some source has shown."""
 
-    __slots__ = ("fetched", "found_at", "place", "published", "since", "sources")
+    __slots__ = ("card", "fetched", "found_at", "merit", "place", "published", "since", "sources")
 
     def __init__(self, published: Seconds, found_at: Seconds, sources: tuple[SourceId, ...], place: int) -> None:
         self.published = published
@@ -31,6 +31,8 @@ class KnownPage:
         self.sources = sources
         self.since: tuple[Seconds, ...] = ()  # when the last of these showed it, after its fetch
         self.place = place  # stands still once the page is fetched
+        self.card = 0  # its row in `merits.py`; 0: none
+        self.merit = 1.0  # what it is held to be worth against the mean page at its place
 
     def shown_by(self, source: SourceId, since: Seconds | None) -> None:
         """One more source shows it, and is credited with its clicks `since` then (None: with all that are seen)."""
@@ -127,21 +129,21 @@ class Knowledge:
         place = np.array([0 if page is None else page.place for page in known], np.int64)
         many = np.array([len(some) for some in sources], np.int64)
         late = np.array([0 if page is None else len(page.since) for page in known], np.int64)
-        since = chain.from_iterable(
-            () if page is None else chain(repeat(-np.inf, len(page.sources) - len(page.since)), page.since)
-            for page in known
-        )
-        first = np.cumsum(many) - many
+        since = np.fromiter(chain.from_iterable([page.since for page in known if page is not None]), float)
+        first, first_late = np.cumsum(many) - many, np.cumsum(late) - late
         # A row for each click and source of its page: the row's click, and its place among that page's sources.
         times = many[which]
         click = np.repeat(np.arange(len(which)), times)
         within = np.arange(len(click)) - np.repeat(np.cumsum(times) - times, times)
-        was_shown = np.fromiter(since, float)[first[which[click]] + within] <= clicks.clicked_at[click]
-        click, within = click[was_shown], within[was_shown]
         page_of = which[click]
+        after = within - (many - late)[page_of]  # below none: it showed the page before the fetch
+        was_shown = after < 0
+        others = np.flatnonzero(~was_shown)
+        was_shown[others] = since[(first_late[page_of] + after)[others]] <= clicks.clicked_at[click[others]]
+        click, within, page_of = click[was_shown], within[was_shown], page_of[was_shown]
         early = (many - late)[page_of]
         return Credited(
-            source=np.array(list(chain.from_iterable(sources)), np.int64)[first[page_of] + within],
+            source=np.fromiter(chain.from_iterable(sources), np.int64)[first[page_of] + within],
             place=place[page_of],
             share=np.where(within < early, 1 / early, 0.0),
             age=np.maximum(clicks.clicked_at[click] - published[page_of], 0.0),
@@ -150,14 +152,14 @@ class Knowledge:
             timed=None if clicks.timed is None else clicks.timed[click],
         )
 
-    def forget(self, now: Seconds) -> list[PageId]:
+    def forget(self, now: Seconds) -> dict[PageId, KnownPage]:
         """Pages found too long ago to matter, or too many before the last; they come in the order they were found."""
-        old: list[PageId] = []
+        old: dict[PageId, KnownPage] = {}
         too_many = len(self.pages) - MOST_PAGES
-        for page, known in self.pages.items():
-            if known.found_at > now - FORGET_AFTER and len(old) >= too_many:
+        for number, page in self.pages.items():
+            if page.found_at > now - FORGET_AFTER and len(old) >= too_many:
                 break
-            old.append(page)
-        for page in old:
-            del self.pages[page]
+            old[number] = page
+        for number in old:
+            del self.pages[number]
         return old

@@ -45,6 +45,7 @@ class Beliefs(NamedTuple):
     profit_decay: FloatArray  # μ: how fast that profit fades with age, per second
     link_loss: FloatArray  # δ: how fast links leave the source, per second; one we did not see in time is lost
     rhythm: FloatArray  # link rate in the hour ahead, as a multiple of `link_rate`
+    value_spread: FloatArray  # standard deviation of ln(value) of the pages it is first to show, as far as foreseen
     place_worth: FloatArray  # by place (`place.py`), not by source: worth of a page there, as a multiple of P
 
 
@@ -74,4 +75,5 @@ class Found(NamedTuple):
 def beliefs(link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray) -> Beliefs:
     """Beliefs in links that stay, come at an even rate, and are worth the same wherever they stand."""
     flat = np.ones_like(link_rate)
-    return Beliefs(link_rate, page_profit, page_profit, profit_decay, np.zeros_like(link_rate), flat, np.ones(PLACES))
+    none = np.zeros_like(link_rate)
+    return Beliefs(link_rate, page_profit, page_profit, profit_decay, none, flat, none, np.ones(PLACES))

@@ -4,26 +4,31 @@ Theory of operation. `observe` folds events into what is known and into the esti
 estimates are read once into beliefs, and the policy plans with them. `next` compares two candidates only: the best
 known page and the best source among the sites that are free (`frontier.py`, `rota.py`); the policy says whose turn it
 is. The site is then locked until the outcome is observed, and rests for the delay after it (`politeness.py`). Every so
-often, as the probe share says, the source longest unseen goes before both, so that nothing starves for good.
+often, as the probe share says, the source longest unseen goes before both, or a page of the host longest untried
+(`samples.py`), so that nothing starves for good.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from mayfly.core import events
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
-from mayfly.core.knowledge import Knowledge, KnownPage
+from mayfly.core.knowledge import Knowledge
+from mayfly.core.merits import Merits
 from mayfly.core.model import DAY, Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
 from mayfly.core.outlook import Outlook, Ranked, outlook, ranked
-from mayfly.core.place import next_place
+from mayfly.core.pages import Pages
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.politeness import Gate
 from mayfly.core.rota import Rota
+from mayfly.core.samples import Samples
 from mayfly.core.wants import PINNED, Wants
 
 STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
@@ -45,17 +50,21 @@ class Scheduler:
         feedback: Feedback = "fetched",
         seed: int = 0,
         shortest_round: Seconds = 0.0,
+        merits: Merits | None = None,
     ) -> None:
-        """`shortest_round`: keys of sources are not computed more often than this, however many fetches there are."""
+        """`shortest_round`: keys of sources are not computed more often than this, however many fetches there are.
+        `merits`: without them a page is worth what its sources and its place say.
+        """
+        self.merits = merits
         self._policy = policy
         self._estimator = estimator
         self._budget = budget
         self._gate = gate or Gate(0.0)
         self._replan_every = replan
         self._probe = policy.probe if probe is None else probe
-        self._feedback = feedback
         self._known = Knowledge(np.random.default_rng(seed))
         self._frontier = Frontier(policy.page_order)
+        self._pages = Pages(self._known, self._frontier, estimator, merits, feedback, self._offer_page)
         self._rota = Rota()
         self._wants = Wants(policy, self._known)
         self.believes = self._wants.hints.believes  # whether a page of a source is fetched because a hint names it
@@ -69,6 +78,7 @@ class Scheduler:
         self._shortest_round = shortest_round
         self._fetches = 0
         self._probes = 0.0
+        self._samples = Samples()
         self._sites = 0
         self.dropped: set[PageId] = set()
         self.beliefs: Beliefs | None = None
@@ -83,7 +93,8 @@ class Scheduler:
             events.SourceCrawled: self._source_crawled,
             events.PageFetched: self._page_fetched,
             events.FetchFailed: self._fetch_failed,
-            events.ClicksCounted: self._clicks_counted,
+            events.ClicksCounted: self._pages.clicked,
+            events.TrendsTold: self._trends_told,
         }
 
     @property
@@ -140,7 +151,11 @@ class Scheduler:
 
     def _sources_added(self, event: events.SourcesAdded) -> None:
         sites = [_NO_SITE] * len(event.sites) if self._gate.stands_open else event.sites
-        self._estimator.added(self._known.add_sources(event.hosts, sites, event.at))
+        hosts = self._known.add_sources(event.hosts, sites, event.at)
+        self._estimator.added(hosts)
+        self._samples.grow(int(hosts.max(initial=-1)) + 1, event.at)
+        if self.merits is not None:
+            self.merits.added(hosts, event.kinds)
         self._grow_sites()
         self._replan_at = -np.inf  # they have no keys yet
 
@@ -160,7 +175,7 @@ class Scheduler:
         for new in pages:
             if new.page not in self._known.pages:
                 hints.name(new.page, source)
-                self._found(new, source, at, None)
+        self._found(pages, source, at, None)
 
     def _site_paced(self, event: events.SitePaced) -> None:
         if self._gate.stands_open:
@@ -178,73 +193,46 @@ class Scheduler:
         self._known.source.seen[:] += by
         self._gate.stepped(by)
         self._policy.stepped(by)
+        self._samples.stepped(by)
         self._retries = [(at + by, fetch, site) for at, fetch, site in self._retries]
         self._replan_at += by
         self._round_until += by
         self._round_from += by
 
     def _source_crawled(self, event: events.SourceCrawled) -> None:
-        at, source, new_pages, known_pages, stayed, gone, dated, dated_since = event
+        at, source, new_pages, known_pages, stayed, gone, dated, dated_since, ranks = event
         known = self._known
         since = known.last_crawl(source)
-        places: list[int] = []
-        for new in new_pages:
-            if new.page not in known.pages:
-                places.append(self._found(new, source, at, since))
-        links = len(new_pages)
-        for number in known_pages:
-            seen = known.pages.get(number)
-            # A link that was here before, left and came back is no new link.
-            if seen is not None and source not in seen.sources:
-                links += 1
-                self._shown_again(number, seen, source, at)
+        places = self._found(new_pages, source, at, since)
+        links = len(new_pages) + self._pages.shown(known_pages, ranks, source, at)
         if since is None and dated_since is not None:
             self._estimator.crawled(source, at, dated_since, Found(dated, dated, 0, 0, places, whole=True))
         else:
             self._estimator.crawled(source, at, since, Found(len(new_pages), links, stayed, gone, places))
-        self._wants.crawled(source, len(new_pages))
+        self._wants.crawled(event, links)
         known.crawled(source, at)
         self._landed(Fetch("source", source), at)
 
-    def _found(self, new: events.NewPage, source: SourceId, at: Seconds, since: Seconds | None) -> int:
-        """A page nobody has shown before; its place."""
-        page = self._known.add_page(new, source, at, since)
-        site = self._site_of(new.site, source)
-        if self._frontier.add(new.page, site, page.published, at, page.sources, page.place):
-            self._offer_page(site)
-        if self._feedback == "all":
-            self._estimator.exposed(source, page.place, 1.0, at - page.published, at, first=True)
-        return page.place
-
-    def _shown_again(self, number: PageId, page: KnownPage, source: SourceId, at: Seconds) -> None:
-        """A page other sources showed before is linked here too."""
-        page.shown_by(source, at if page.fetched and self._feedback == "fetched" else None)
-        if page.fetched or self._feedback == "all":
-            self._estimator.exposed(source, page.place, 0.0, at - page.published, at, first=False)
-        if not page.fetched:
-            page.place = next_place(page.place)
-            if number in self._frontier and self._frontier.show(number, source, page.place):
-                self._offer_page(self._frontier.site_of(number))
+    def _found(
+        self, pages: Sequence[events.NewPage], source: SourceId, at: Seconds, since: Seconds | None
+    ) -> list[int]:
+        """Those nobody has shown before wait from now on; their places."""
+        new = list({page.page: page for page in pages if page.page not in self._known.pages}.values())
+        return self._pages.found(new, source, [self._site_of(page.site, source) for page in new], at, since)
 
     def _page_fetched(self, event: events.PageFetched) -> None:
         at, number = event
-        page = self._known.pages.get(number)
         self._wants.hints.proved(number, right=True)
-        if page is not None:  # else: forgotten while it was under way
-            page.fetched = True
-        if page is not None and self._feedback == "fetched":
-            age = max(at - page.published, 0.0)
-            share = 1 / len(page.sources)
-            for order, source in enumerate(page.sources):
-                self._estimator.exposed(source, page.place, share, age, at, first=order == 0)
+        page = self._known.pages.get(number)
+        if page is not None:
+            self._samples.fetched(int(self._known.source.host[page.sources[0]]), at)
+        self._pages.fetched(number, at)
         self._landed(Fetch("page", number), at)
 
     def _page_rejected(self, event: events.PageRejected) -> None:
         at, number = event
-        page = self._known.pages.pop(number, None)
         self._wants.hints.proved(number, right=False)
-        if page is not None:
-            self._estimator.rejected(page.sources[0])
+        self._pages.rejected(number)
         self._landed(Fetch("page", number), at)
 
     def _fetch_failed(self, event: events.FetchFailed) -> None:
@@ -257,12 +245,14 @@ class Scheduler:
             retry_at = at if retry_at is None else retry_at
         if retry_at is None:
             self._wants.hints.proved(fetch.id, right=False)
+            self._pages.given_up(fetch.id)
         else:
             heapq.heappush(self._retries, (retry_at, fetch, site))
         self._landed(fetch, at)
 
-    def _clicks_counted(self, event: events.ClicksCounted) -> None:
-        self._estimator.counted(event.at, self._known.credit(event))
+    def _trends_told(self, event: events.TrendsTold) -> None:
+        if self.merits is not None:
+            self.merits.features.follow(event.terms)
 
     def _landed(self, fetch: Fetch, at: Seconds) -> None:
         """A fetch is over, well or not: its site rests from now."""
@@ -293,13 +283,16 @@ class Scheduler:
         return Wait(min(self._next_chance(), now + soon))
 
     def _due_probe(self, now: Seconds) -> Fetch | None:
-        """The source longest unseen, if the probe share has earned it a fetch and it has starved for long."""
+        """If the probe share has earned it: the source longest unseen, or a page of the host longest untried."""
         self._probes += self._probe
         if self._probes < 1:
             return None
         self._probes -= 1
         source = self._known.longest_unseen(self._gate.free, before=now - STARVED)
-        return None if source is None else self._take_source(source)
+        if source is not None:
+            return self._take_source(source)
+        page = self._samples.take(self._frontier, self._gate.free)
+        return None if page is None else self._take_page(page)
 
     def _best_page(self) -> PageId | None:
         if self._gate.stands_open:  # one queue for all
@@ -341,10 +334,8 @@ class Scheduler:
             if kind == "source":
                 self._known.source.busy[number] = False
                 self._round_ends = self._fetches  # it has no key in this round
-            elif (page := self._known.pages.get(number)) is not None and self._frontier.add(
-                number, site, page.published, page.found_at, page.sources, page.place
-            ):
-                self._offer_page(site)
+            elif (page := self._known.pages.get(number)) is not None:
+                self._pages.wait(number, page, site)
 
     def _offer(self, site: int) -> None:
         self._offer_page(site)
@@ -373,10 +364,18 @@ class Scheduler:
         self._grow_sites()
         row = self._known.source
         self._rota.arrange(row.site, self._sites)
-        self.beliefs = beliefs = self._estimator.beliefs(now)
+        beliefs = self._estimator.beliefs(now)
+        if self.merits is not None:
+            beliefs = self.merits.refine(beliefs)
+        self.beliefs = beliefs
         self._wants.plan(beliefs, self._budget, now)
-        self.dropped.update(self._frontier.revalue(beliefs, now, *self._policy.limits(now)))
-        for page in self._known.forget(now):
+        merits = None if self.merits is None else self.merits.of
+        spared = partial(self._samples.choose, self._frontier, row.host, beliefs.profit_decay, now)
+        dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits, spared)
+        for page in dropped:
+            self._pages.given_up(page)
+        self.dropped.update(dropped)
+        for page in self._pages.forget(now):
             if page in self._frontier:
                 self._frontier.take(page)
                 self.dropped.add(page)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mayfly.core.events import SourceCrawled
 from mayfly.core.hints import Hints
 from mayfly.core.knowledge import Knowledge
-from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds, SourceId
+from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
 from mayfly.core.outlook import HARDLY_EVER
 from mayfly.core.policies import Policy
 
@@ -39,10 +40,11 @@ class Wants:
         self.hints.grow(self._known.source.size)
         return self.hints
 
-    def crawled(self, source: SourceId, new: int) -> None:
-        """A crawl found so many new pages."""
+    def crawled(self, crawl: SourceCrawled, links: int) -> None:
+        """A crawl is over; so many links were not on the source at its last."""
+        self._policy.saw(crawl, links)
         if self.hints.given:
-            self.hints_of_all().crawled(source, new)
+            self.hints_of_all().crawled(crawl.source, len(crawl.new_pages))
 
     def keys(self, planned: int, now: Seconds) -> FloatArray:
         """How much each of the sources planned for is wanted, the seed rounds first."""

@@ -23,6 +23,7 @@ from mayfly.crawl.hubs import Hubs
 from mayfly.crawl.lock import beat
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import announce
+from mayfly.crawl.trends import Trends
 from mayfly.errors import RunError
 from mayfly.store.past import ClockStep
 from mayfly.store.records import Estimate, Minute, Retention
@@ -52,6 +53,7 @@ class Chores:
     def __init__(self, parts: Parts, finder: Finder, hearsay: Hearsay, home: Path, stir: Callable[[], None]) -> None:
         self._parts, self._finder, self._hearsay, self._home, self._stir = parts, finder, hearsay, home, stir
         self._saved: object = None
+        self._trends = Trends(parts.settings.trends)
         self._counted = _Counted()
         self._alike: dict[int, int] = {}
         self.paused = ""  # why nothing may be fetched
@@ -64,6 +66,7 @@ class Chores:
                 (self._watch_clock_and_disk, 1.0),
                 (self._take_edits, _LOOK_AT_EDITS),
                 (self._hearsay.take, _LISTEN),
+                (self._follow_trends, MINUTE),
                 (self._push_clicks, self._parts.settings.log_push),
                 (self._search_hosts, _LOOK_FOR_HOSTS),
                 (self._drop_pages, _SAVE_ESTIMATES),
@@ -120,6 +123,12 @@ class Chores:
             if len(clicks.page) or told == cursor:
                 self._parts.scheduler.observe(self._parts.interest.counted(now, clicks))
 
+    async def _follow_trends(self) -> None:
+        """What people ask for now, whenever the file of it is another."""
+        terms = self._trends.changed()
+        if terms is not None:
+            self._parts.scheduler.observe(events.TrendsTold(self._parts.clock.now(), terms))
+
     async def save_estimates(self) -> None:
         """What is believed and planned, for whoever looks at the home."""
         parts = self._parts
@@ -130,6 +139,8 @@ class Chores:
         outlook = parts.scheduler.outlook(parts.clock.now())
         if outlook is not None:
             await parts.store.save_estimates(self._estimates(outlook))
+        if parts.scheduler.merits is not None:
+            await parts.store.keep_page_values(parts.scheduler.merits.value.dump())
 
     def _estimates(self, outlook: Outlook) -> list[Estimate]:
         beliefs, plan = outlook.beliefs, outlook.polite.plan

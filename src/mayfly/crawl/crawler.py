@@ -18,6 +18,7 @@ from typing import Any
 from mayfly.core import events
 from mayfly.core.estimates import ESTIMATORS, Estimator
 from mayfly.core.estimates.blind import Blind
+from mayfly.core.merits import Merits
 from mayfly.core.model import Fetch, Seconds
 from mayfly.core.policies import POLICIES, Policy
 from mayfly.core.politeness import Bucket, Gate
@@ -265,4 +266,5 @@ def scheduler_of(settings: Settings) -> Scheduler:
         feedback="fetched" if policy.uses_beliefs else "none",
         seed=settings.seed,
         shortest_round=_SHORTEST_ROUND,
+        merits=Merits() if settings.page_values and policy.page_order == "worth" else None,
     )

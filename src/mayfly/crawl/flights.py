@@ -104,11 +104,14 @@ class Flights:
 
     def _tell(self, source: Watched, crawled: Crawled, landed: LandedCrawl, at: Seconds) -> None:
         """`at` is when it was crawled, by the clock as it is now: it may have been set since."""
-        new = [events.NewPage(page, link.site, link.published, link.rank or None) for page, link in landed.new]
+        new = [
+            events.NewPage(page, link.site, link.published, link.rank or None, link.url, link.anchor, link.context)
+            for page, link in landed.new
+        ]
         self._parts.scheduler.observe(
             events.SourceCrawled(
                 at, source.number, new, landed.known, landed.stayed, landed.gone, crawled.dated,
-                crawled.dated_since,
+                crawled.dated_since, [rank or None for rank in landed.known_ranks],
             )
         )  # fmt: skip
 

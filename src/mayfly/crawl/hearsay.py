@@ -84,6 +84,9 @@ class Hearsay:
         for page, link in landed.new:
             parts.pages[page] = KnownPage(link.url, link.site, source.number, now)
         parts.tally.found += len(landed.new)
-        new = [events.NewPage(page, link.site) for page, link in landed.new]
+        new = [
+            events.NewPage(page, link.site, url=link.url, title=link.anchor, context=link.context)
+            for page, link in landed.new
+        ]
         parts.scheduler.observe(events.SourceHinted(now, source.number, new, calls))
         self._stir()

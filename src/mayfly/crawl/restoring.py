@@ -13,7 +13,7 @@ from mayfly.core.scheduler import Scheduler
 from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
-from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint
+from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint, PastPage
 from mayfly.store.store import Store
 from mayfly.urls import host_of
 
@@ -57,7 +57,8 @@ def announce(scheduler: Scheduler, new: Sequence[Watched], settings: Settings, n
     """Tell the scheduler of sources it does not know yet."""
     if not new:
         return
-    scheduler.observe(events.SourcesAdded(now, [host_of(one.url) for one in new], [one.site for one in new]))
+    hosts, sites, kinds = zip(*((host_of(one.url), one.site, one.kind) for one in new), strict=True)
+    scheduler.observe(events.SourcesAdded(now, hosts, sites, kinds))
     idle = [one.number for one in new if not one.active]
     if idle:
         scheduler.observe(events.SourcesRetired(now, idle))
@@ -72,17 +73,23 @@ def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event 
         source = sources.of(past.source)
         if source is None:
             return None
-        new = [events.NewPage(page, site, published, rank or None) for page, site, published, rank in past.new]
         return events.SourceCrawled(
-            past.at, source.number, new, past.known, past.stayed, past.gone, past.dated, past.dated_since
-        )
+            past.at, source.number, _new(past.new), past.known, past.stayed, past.gone, past.dated,
+            past.dated_since, [rank or None for rank in past.known_ranks],
+        )  # fmt: skip
     if isinstance(past, PastHint):
         source = sources.of(past.source)
-        new = [events.NewPage(page, site, published, rank or None) for page, site, published, rank in past.new]
-        return None if source is None else events.SourceHinted(past.at, source.number, new, past.calls)
+        return None if source is None else events.SourceHinted(past.at, source.number, _new(past.new), past.calls)
     if isinstance(past, PastFetch):
         return events.PageFetched(past.at, past.page) if past.kept else events.PageRejected(past.at, past.page)
     if isinstance(past, ClockStep):
         return events.ClockStepped(past.at, past.by)
     assert isinstance(past, PastClicks)
     return interest.counted(past.at, past.clicks)
+
+
+def _new(pages: Sequence[PastPage]) -> list[events.NewPage]:
+    return [
+        events.NewPage(page, site, published, rank or None, url, anchor, context)
+        for page, site, published, rank, url, anchor, context in pages
+    ]

@@ -37,6 +37,8 @@ class Settings:
     # What is worth something
     value_clicks: float = _is(1.0, "what a click on a page is worth")
     value_shows: float = _is(0.0, "what a show of a page is worth, as on a page of results")
+    page_values: bool = _is(True, "learn what a page is worth from its address, its link and who shows it")
+    trends: str = _is("", "a file of what people ask for now, a term and its weight a line; read again when it changes")
     # How gently
     host_delay: Duration = _is(5.0, "pause between two requests to a site, from the end of the last one")
     address_delay: Duration = _is(0.25, "the same for an IP address, which many sites may share")

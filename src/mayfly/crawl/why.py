@@ -15,6 +15,7 @@ from mayfly.crawl.health import sentence, several
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.spans import about, ago, date, half_life, written
 from mayfly.crawl.telling import known_worth, nearest, outcome_of, page_told, source_told
+from mayfly.crawl.valuing import foreseen
 from mayfly.fetch.robots import Rules, read_rules
 from mayfly.store.hints import Subscription
 from mayfly.store.listings import Listing
@@ -210,6 +211,7 @@ async def _of_page(told: Told, store: Store, page: Page, now: Seconds) -> None:
     )
     told.add(f"Found {ago(page.found_at, now)} ({date(page.found_at)}) on {page.source_url}{rank}{said}.")
     told.add(_published(page))
+    await _of_value(told, store, page)
     if page.outcome == "waiting":
         told.add(await _waiting(store, page, now))
     elif page.fetched_at is not None:
@@ -223,6 +225,17 @@ async def _of_page(told: Told, store: Store, page: Page, now: Seconds) -> None:
         clicks = await _clicks(store, page.id)
         if clicks:
             told.add(f"{_count(clicks)} clicks since its fetch are known.", clicks=clicks)
+
+
+async def _of_value(told: Told, store: Store, page: Page) -> None:
+    seen = await foreseen(store, page)
+    if seen is not None:
+        because = ", ".join(f"{name} (times {_count(times)})" for name, times in seen.features)
+        told.add(
+            f"What is known of it makes it worth {_count(seen.times)} times the mean page of its sources"
+            + (f": {because}." if because else "."),
+            foreseen={"times": seen.times, "features": dict(seen.features)},
+        )
 
 
 def _published(page: Page) -> str:

@@ -3,3 +3,5 @@
 `scene.py` says what world it is, `stage.py` runs the commands on it, `readers.py` are its people, `verdict.py` judges
 what the crawl kept and what other policies would have, `story.py` tells it. Nothing here is used by a real crawl.
 """
+
+SECONDS = 90.0  # it is shown for

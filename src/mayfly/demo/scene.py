@@ -14,7 +14,7 @@ from mayfly.testing.world import Times, served_world
 SHAPE_FILE = Path(__file__).with_name("world.toml")
 FACTOR = DAY / MINUTE  # a day of the world takes a minute of ours
 HEAD_START = 1.0  # days that are over when the web opens, so that its sources are full
-SECONDS: Seconds = 90.0
+
 BUDGET: PerSecond = 22.0
 HOST_DELAY: Seconds = 0.1
 # What takes an hour in a world that keeps our time takes as much less in this one.

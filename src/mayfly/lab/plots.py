@@ -22,12 +22,13 @@ def draw_shares(cells: Sequence[Cell], title: str, path: Path) -> None:
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     policies = sorted({cell.policy for cell in cells}, key=lambda name: -_line(cells, name)[1][0])
-    for policy in policies:
+    for number, policy in enumerate(policies):
         budgets, shares, spreads = _line(cells, policy)
         mine = policy == "index"
         axes.errorbar(
             budgets, shares, spreads, label=policy, marker="o", capsize=3, linewidth=3 if mine else 1.5,
             color="black" if mine else None, zorder=3 if mine else 2,
+            linestyle="-" if mine or number < 10 else "--",  # there are ten colours
         )  # fmt: skip
     axes.axhline(1, color="grey", linestyle=":", linewidth=1)
     axes.set_xscale("log")
@@ -68,14 +69,20 @@ def draw_kept(
     _finish(figure, lines, "as pages appeared", [path])
 
 
-def draw_plan(budgets: Sequence[float], shares: Sequence[float], marks: dict[str, float], path: Path) -> None:
-    """Planned share of the bound against budget, with the budgets worth knowing."""
+def draw_plan(shares: dict[float, float], marks: dict[str, float], path: Path) -> None:
+    """Planned share of the bound by budget, with the budgets worth knowing: these must be among them."""
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-    axes.plot(budgets, shares, color="black", linewidth=2)
-    for number, (label, budget) in enumerate(marks.items()):
-        axes.axvline(budget, color="grey", linestyle=":", linewidth=1)
-        axes.annotate(f"{label}\n{budget:.3g}/s", (budget, 0.04 + 0.11 * (number % 4)), fontsize=8)
+    budgets = sorted(shares)
+    axes.plot(budgets, [shares[budget] for budget in budgets], color="black", linewidth=2)
+    room = (budgets[-1] / budgets[0]) ** 0.2  # for what the last mark says
+    axes.set_xlim(budgets[0], budgets[-1] * room)
+    for number, (label, budget) in enumerate(sorted(marks.items(), key=lambda mark: mark[1])):
+        axes.plot([budget], [shares[budget]], "o", color="black", markersize=5)
+        axes.vlines(budget, 0, shares[budget], color="grey", linestyle=":", linewidth=1)
+        where = (budget, 0.04 + 0.11 * (len(marks) - 1 - number))
+        said = {"fontsize": 8, "xytext": (4, 0), "textcoords": "offset points"}
+        axes.annotate(f"{label}\n{budget:.3g}/s", where, bbox={"color": "white", "pad": 1}, **said)
     axes.set_xscale("log")
     axes.set_ylim(0, 1.03)
     axes.set_xlabel("budget, fetches per second")
@@ -83,6 +90,37 @@ def draw_plan(budgets: Sequence[float], shares: Sequence[float], marks: dict[str
     axes.set_title("What a budget buys")
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def draw_patterns(centroids: FloatArray, names: Sequence[str], fading: Sequence[bool], path: Path) -> None:
+    """Centroids of interest by day of age; those that do not fade are dashed."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    days = np.arange(1, centroids.shape[1] + 1)
+    for centroid, name, fades in zip(centroids, names, fading, strict=True):
+        axes.plot(days, centroid, label=name, marker=".", linestyle="-" if fades else "--")
+    axes.set_ylim(0, 1.03)
+    axes.set_xlabel("day since the first visit")
+    axes.set_ylabel("visits, the page's best day is 1")
+    _finish(figure, axes, "How interest in new pages fades", [path])
+
+
+def draw_cover(shares: FloatArray, marks: Sequence[int], hosts: int, path: Path) -> None:
+    """Share of new pages reached by the first 0, 1, 2, … sources, some of them marked; above, by sources for a host."""
+    figure, axes = _pyplot().subplots(figsize=(8, 4.5), layout="constrained")
+    axes.plot(np.arange(len(shares)), shares, color="black", linewidth=2)
+    axes.plot(marks, shares[marks], "o", color="black")
+    for many in marks:
+        said, where = f"{many:,} reach {shares[many]:.0%}", (many, shares[many])
+        axes.annotate(said, where, xytext=(6, -12), textcoords="offset points", fontsize=9)
+    axes.set_ylim(0, 1.03)
+    axes.set_xlim(0, 1.25 * len(shares))  # room for what the last mark says
+    axes.set_xlabel("sources")
+    axes.set_ylabel("share of new pages reached")
+    axes.grid(alpha=0.3)
+    if hosts:
+        above = axes.secondary_xaxis("top", functions=(lambda many: many / hosts, lambda each: each * hosts))
+        above.set_xlabel("sources for a host, on average")
+    _save(figure, [path])
 
 
 def draw_sweep(parameter: Parameter, arms: Sequence[Arm], title: str, path: Path) -> None:

@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +22,8 @@ import numpy as np
 
 from mayfly.core.estimates import ESTIMATORS, Estimator, Feedback
 from mayfly.core.estimates.blind import Blind
-from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceCrawled, SourcesAdded
+from mayfly.core.events import ClicksCounted, NewPage, PageFetched, SourceCrawled, SourcesAdded, TrendsTold
+from mayfly.core.merits import Merits
 from mayfly.core.model import DAY, BoolArray, Fetch, FloatArray, IntArray, PageId, PerSecond, Seconds, SourceId
 from mayfly.core.policies import POLICIES, Policy
 from mayfly.core.politeness import Gate
@@ -43,11 +45,14 @@ class Settings:
     replan: Seconds = 1800.0
     bin: Seconds = 1200.0  # D
     host_delay: Seconds = 0.0
+    page_values: bool = True  # False: a page is worth what its sources and its place say
+    trends: dict[str, float] = field(default_factory=dict)  # what people ask for: terms and weights
     probe: float | None = None  # None: the policy's own
     seed: int = 0
     value: str = "clicks"
     policy_options: dict[str, Any] = field(default_factory=dict)
     estimator_options: dict[str, Any] = field(default_factory=dict)
+    value_options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,9 @@ def _replay(trace: Trace, settings: Settings, progress: Callable[[float], None] 
     began = time.perf_counter()
     scheduler = _scheduler(settings)
     world = _World(trace, settings)
-    scheduler.observe(SourcesAdded(trace.start, trace.hosts, trace.hosts))
+    scheduler.observe(SourcesAdded(trace.start, trace.hosts, trace.hosts, trace.kinds))
+    if settings.trends:
+        scheduler.observe(TrendsTold(trace.start, settings.trends))
     actions: list[tuple[Seconds, Fetch]] = []
     prices: list[tuple[Seconds, float]] = []
     slots = _slots(trace, settings.budget)
@@ -198,7 +205,12 @@ def _scheduler(settings: Settings) -> Scheduler:
         probe=settings.probe,
         feedback=settings.feedback if policy.uses_beliefs else "none",
         seed=settings.seed,
+        merits=Merits(**settings.value_options) if _values_pages(settings, policy) else None,
     )
+
+
+def _values_pages(settings: Settings, policy: Policy) -> bool:
+    return settings.page_values and policy.page_order == "worth" and settings.feedback != "none"
 
 
 def _estimator(settings: Settings, policy: Policy) -> Estimator:
@@ -228,7 +240,10 @@ class _World:
         self._dated = [kind in DATED_KINDS for kind in trace.kinds]
         self._published: list[float] = trace.published.tolist() if any(self._dated) else []
         self._sites = [urlsplit(url).hostname for url in trace.page_urls] if settings.host_delay > 0 else None
-        order = np.lexsort((np.arange(len(trace.added)), _place(trace), trace.added, trace.link_source))
+        self._urls = trace.page_urls
+        # Links added at the same moment are told in page order, where ranks are known, else as they stand.
+        keys = trace.added, trace.link_source
+        order = np.lexsort(keys if trace.rank is None else (trace.rank, *keys))
         bounds = np.searchsorted(trace.link_source[order], np.arange(len(trace.source_ids) + 1))
         page, added, removed = (column[order] for column in (trace.link_page, trace.added, trace.removed))
         rank = trace.rank[order] if trace.rank is not None else None
@@ -271,6 +286,7 @@ class _World:
         self._read[source] = place = bisect_right(added, now, first)
         new: list[NewPage] = []
         again: list[PageId] = []
+        again_ranks: list[float | None] = []
         dated, sites, known = self._dated[source], self._sites, self._known
         showing = self._showing[source]
         before = len(showing)
@@ -281,17 +297,17 @@ class _World:
             if removed[link] > now:
                 heapq.heappush(showing, removed[link])
                 page = pages[link]
+                rank = known_rank if ranks and (known_rank := ranks[link]) < inf else None
                 if known[page]:
                     again.append(page)
+                    again_ranks.append(rank)
                 else:
                     known[page] = 1
                     self.shown[page] = now
                     self._late.append(page)
                     site, published = sites[page] if sites else None, self._published[page] if dated else None
-                    new.append(
-                        NewPage(page, site, published, rank if ranks and (rank := ranks[link]) < np.inf else None)
-                    )
-        return SourceCrawled(now, source, new, again, stayed, before - stayed)
+                    new.append(NewPage(page, site, published, rank, self._urls[page]))
+        return SourceCrawled(now, source, new, again, stayed, before - stayed, known_ranks=again_ranks)
 
     def _earlier(self, pages: list[PageId]) -> IntArray:
         """Rows of the clicks of these pages before the last push."""
@@ -301,8 +317,3 @@ class _World:
         order, start = self._clicks_of
         rows = np.concatenate([order[start[page] : start[page + 1]] for page in pages])
         return np.sort(rows[rows < self._pushed])
-
-
-def _place(trace: Trace) -> FloatArray:
-    """Links added at the same moment are told in page order, where ranks are known."""
-    return trace.rank if trace.rank is not None else np.zeros(len(trace.added))

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from mayfly.core.model import DAY, HOUR, WEEK, FloatArray, IntArray, Seconds
 from mayfly.core.quality import Interest
@@ -120,7 +119,7 @@ class _Hosts:
         parts, at = [], 0
         for count in self._counts:
             slices = (rng.permutation(count) + 0.5) / count
-            factor = np.exp(spread[at : at + count] * ndtri(slices))
+            factor = np.exp(spread[at : at + count] * _quantile(slices))
             parts.append(factor / factor.mean())
             at += count
         return np.concatenate(parts)
@@ -153,7 +152,7 @@ def _links(hosts: _Hosts, pages: _Pages, rng: np.random.Generator) -> tuple[IntA
     host, page = pages.host, np.arange(len(pages.host))
     first, sections = hosts.first[host], hosts.sections[host]
     # The front page takes what promises most, not by chance: the share `on_front` lies above this quantile.
-    on_front = pages.promise + 0.5 * rng.standard_normal(len(page)) > np.sqrt(1.25) * ndtri(
+    on_front = pages.promise + 0.5 * rng.standard_normal(len(page)) > np.sqrt(1.25) * _quantile(
         1 - hosts.each("on_front")[host]
     )
     in_feed = rng.random(len(page)) < hosts.each("in_feed")[host]
@@ -212,3 +211,10 @@ def _draw(pages: _Pages, number: IntArray, end: Seconds, rng: np.random.Generato
 def _factor(spread: FloatArray, normal: FloatArray) -> FloatArray:
     """Log-normal factors with mean one."""
     return np.asarray(np.exp(spread * normal - spread**2 / 2))
+
+
+def _quantile(share: FloatArray) -> FloatArray:
+    """Of the normal distribution."""
+    from scipy.special import ndtri  # takes as long to load as all else that a command needs
+
+    return np.asarray(ndtri(share))

@@ -10,7 +10,7 @@ import numpy as np
 from fastapi import APIRouter, Query
 
 from mayfly.core import buying
-from mayfly.core.model import PerSecond, beliefs
+from mayfly.core.model import PerSecond
 from mayfly.crawl.checkup import budget_of
 from mayfly.crawl.telling import address
 from mayfly.crawl.why import explain
@@ -22,6 +22,7 @@ from mayfly.store.listings import Believed
 router = APIRouter(tags=["insight"])
 
 _CURVE = np.geomspace(0.1, 10.0, 9)  # budgets of the curve, as multiples of the one that is asked for
+_HOSTS = 100  # that are told, those that bring most
 _Budget = Annotated[float | None, Query(ge=1e-6, le=1e6, allow_inf_nan=False, description="Fetches per second.")]
 
 
@@ -45,12 +46,19 @@ async def plan(serving: With, budget: _Budget = None) -> PlanAnswer:
 
 
 def _plan(sources: Believed, budget: PerSecond) -> dict[str, Any]:
-    believed, count = beliefs(*sources[1:]), len(sources.source)
+    believed, count = sources.beliefs(), len(sources.source)
     if buying.bound_of(believed) <= 0:  # nothing is believed of any source yet, so there is nothing to plan for
         nothing = {"exact": {}, "smallest_budget": {}, "no_source_refused": 0.0, "curve": []}
-        return {"budget": budget, "upper_bound": 0.0, "sources": count} | nothing
-    told = buying.offer(believed, budget, (_CURVE * budget).tolist())
-    return told | {"sources": count, "curve": [_finite(point) for point in told["curve"]]}
+        more: dict[str, Any] = {
+            "marginal_value": None,
+            "smallest_budget_for_sources": {},
+            "hosts": [],
+            "hosts_total": 0,
+        }
+        return {"budget": budget, "upper_bound": 0.0, "sources": count} | nothing | more
+    told = buying.offer(believed, budget, (_CURVE * budget).tolist(), sources.host)
+    hosts = {"hosts": told["hosts"][:_HOSTS], "hosts_total": len(told["hosts"])}
+    return told | hosts | {"sources": count, "curve": [_finite(point) for point in told["curve"]]}
 
 
 def _finite(point: dict[str, float]) -> dict[str, float | None]:

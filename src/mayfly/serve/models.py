@@ -131,14 +131,29 @@ class WhyAnswer(BaseModel):
     says: list[str]
 
 
+class HostBought(BaseModel):
+    """What is planned for a host, per second."""
+
+    host: str
+    sources: int
+    sources_in: int
+    fetches: float
+    clicks: float
+    marginal_value: float = Field(description="Clicks that one more fetch spent there would bring.")
+
+
 class PlanAnswer(BaseModel):
     budget: float
     upper_bound: float
     sources: int
     exact: dict[str, Any]
-    smallest_budget: dict[str, float]
+    marginal_value: float | None = Field(description="Clicks that one more fetch would bring.")
+    smallest_budget: dict[str, float] = Field(description="For these shares of the upper bound.")
+    smallest_budget_for_sources: dict[str, float] = Field(description="At which these shares of the sources are in.")
     no_source_refused: float
     curve: list[dict[str, float | None]]
+    hosts: list[HostBought] = Field(description="The hundred that bring most.")
+    hosts_total: int
 
 
 class FindingAnswer(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from mayfly.core.model import FloatArray, IntArray, Seconds, SourceId
+from mayfly.core.model import Beliefs, FloatArray, IntArray, Seconds, SourceId, beliefs
 from mayfly.store.records import Source, SourceState
 
 SourceOrder: TypeAlias = Literal[
@@ -56,6 +56,17 @@ class HostsListed(NamedTuple):
     total: int
 
 
+class HostYield(NamedTuple):
+    """What was found of a host since a moment."""
+
+    host: str
+    new: int  # pages
+    dull: int  # that were shown as new: old, twice there, none
+    clicks: float  # on its pages
+    since: Seconds  # when we could begin to find any
+    watched: bool  # has an active source
+
+
 class Believed(NamedTuple):
     """Columns of the active sources of which something is believed."""
 
@@ -63,6 +74,11 @@ class Believed(NamedTuple):
     link_rate: FloatArray
     page_profit: FloatArray
     profit_decay: FloatArray
+    host: list[str]
+
+    def beliefs(self) -> Beliefs:
+        """As a plan takes them."""
+        return beliefs(self.link_rate, self.page_profit, self.profit_decay)
 
 
 class VisitOfSource(NamedTuple):

@@ -9,22 +9,35 @@ from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.records import Clicks
 
 
+class PastPage(NamedTuple):
+    """A page that was new, as its link showed it."""
+
+    page: PageId
+    site: str
+    published: Seconds | None
+    rank: int
+    url: str
+    anchor: str
+    context: str
+
+
 class PastCrawl(NamedTuple):
     at: Seconds
     source: SourceId
-    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # page, site, published, rank
+    new: Sequence[PastPage]
     known: Sequence[PageId]
     stayed: int
     gone: int
     first: bool
     dated: int = 0
     dated_since: Seconds | None = None
+    known_ranks: Sequence[int] = ()
 
 
 class PastHint(NamedTuple):
     at: Seconds
     source: SourceId
-    new: Sequence[tuple[PageId, str, Seconds | None, int]]  # as of a crawl
+    new: Sequence[PastPage]
     calls: bool
 
 

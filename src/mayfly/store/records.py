@@ -143,6 +143,7 @@ class LandedCrawl(NamedTuple):
     known: Sequence[PageId]  # new on this source, shown by another before
     stayed: int  # links of the last crawl that are still there
     gone: int
+    known_ranks: Sequence[int] = ()  # of the known pages on this source; 0: not said
 
 
 # What a fetch of a page brought

@@ -219,7 +219,12 @@ CREATE TABLE linked_pages (hash INTEGER PRIMARY KEY, day INTEGER NOT NULL);
 ALTER TABLE linked_hosts ADD COLUMN fresh REAL NOT NULL DEFAULT 0;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS, _WATCHING, _READING, _LINKED)
+# What was learned of all sources together, as its owner writes it down: the worth of pages.
+_LEARNED = """
+CREATE TABLE learned (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _BATCHES, _HINTS, _RETRIES_AND_HUBS, _WATCHING, _READING, _LINKED, _LEARNED)
 
 
 def migrate(database: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

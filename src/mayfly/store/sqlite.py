@@ -17,6 +17,7 @@ from mayfly.store.listings import (
     Believed,
     Counted,
     HostsListed,
+    HostYield,
     Listing,
     PageColumns,
     SourcesListed,
@@ -65,6 +66,7 @@ from mayfly.store.tables import (
     reading,
     seen,
     sources,
+    tendency,
     watching,
 )
 from mayfly.store.tables.words import phrases
@@ -127,6 +129,12 @@ class SqliteStore:
         for low in range(0, len(estimates), _ESTIMATES):
             some = estimates[low : low + _ESTIMATES]
             await self._write(partial(sources.save_estimates, estimates=some))
+
+    async def keep_page_values(self, weights: bytes) -> None:
+        await self._write(lambda database: sources.keep_page_values(database, weights))
+
+    async def page_values(self) -> bytes | None:
+        return await self._read(sources.page_values)
 
     async def shows(self, sources: Sequence[SourceId]) -> dict[SourceId, frozenset[int]]:
         return await self._read(lambda database: seen.shows(database, sources))
@@ -277,6 +285,9 @@ class SqliteStore:
 
     async def list_hosts(self, asked: Listing) -> HostsListed:
         return await self._read(lambda database: listings.hosts(database, asked))
+
+    async def host_yields(self, since: Seconds) -> list[HostYield]:
+        return await self._read(lambda database: tendency.yields(database, since))
 
     async def believed(self) -> Believed:
         return await self._read(watching.believed)

@@ -17,6 +17,7 @@ from mayfly.store.listings import (
     Believed,
     Counted,
     HostsListed,
+    HostYield,
     Listing,
     PageColumns,
     SourcesListed,
@@ -201,8 +202,17 @@ class Store(Protocol):
     async def list_hosts(self, asked: Listing) -> HostsListed:
         """The same of hosts: those we were asked to watch, and those of sources."""
 
+    async def host_yields(self, since: Seconds) -> list[HostYield]:
+        """What was found of each host since then, the most new pages first."""
+
     async def believed(self) -> Believed:
         """What a plan needs to know of the active sources."""
+
+    async def keep_page_values(self, weights: bytes) -> None:
+        """What was learned of the worth of pages, for whoever asks why one waits; in place of what was kept before."""
+
+    async def page_values(self) -> bytes | None:
+        """The same back; None: nothing was kept yet."""
 
     async def visits(self, source: SourceId, first: int) -> list[VisitOfSource]:
         """Crawls of a source and failures, the newest first."""

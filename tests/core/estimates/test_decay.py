@@ -96,3 +96,20 @@ def test_decays_beyond_all_candidates_end_near_the_last() -> None:
     step = CANDIDATES[1] / CANDIDATES[0]
     assert CANDIDATES[-1] / step**2 < fitted[0] <= CANDIDATES[-1] * step
     assert CANDIDATES[0] / step <= fitted[1] < CANDIDATES[0] * step**2
+
+
+def test_what_pages_have_shown_is_seen_anew_when_interest_is_held_to_fade_otherwise() -> None:
+    estimate = Decay()
+    estimate.grow(2)
+    begin, end = np.array([0.0, 3 * HOUR, 0.0]), np.array([2 * HOUR, 5 * HOUR, DAY])
+    estimate.expose(np.array([0, 0, 1]), begin, end)
+    before, after = CANDIDATES[[10, 12]], CANDIDATES[[4, 12]]
+    shown, left = estimate.restated(before, after)
+
+    def seen(decay: float) -> tuple[float, float]:
+        then, now = np.exp(-decay * begin[:2]), np.exp(-decay * end[:2])
+        return float((then - now).sum()), float(now.sum())
+
+    (shown_before, left_before), (shown_after, left_after) = seen(before[0]), seen(after[0])
+    assert np.allclose(shown, [shown_after / shown_before, 1.0], rtol=1e-3)
+    assert np.allclose(left, [left_after / left_before, 1.0], rtol=1e-3)

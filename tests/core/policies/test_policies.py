@@ -11,7 +11,7 @@ import pytest
 
 from mayfly.core.events import ClicksCounted, NewPage, SourceCrawled, SourcesAdded
 from mayfly.core.model import HOUR, Fetch, Wait
-from mayfly.core.policies import PAPER_POLICIES, POLICIES
+from mayfly.core.policies import PAPER_POLICIES, PEER_POLICIES, POLICIES
 
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 BUDGET = 0.02
@@ -213,11 +213,13 @@ def test_fetches_that_end_together_may_be_told_in_any_order(web: SimpleNamespace
 def test_sources_may_be_added_at_any_time(web: SimpleNamespace, policy: str) -> None:
     world = web.random_world(seed=6)
     scheduler = web.scheduler_of(policy, "bayes", BUDGET, delay=60.0)
+    actions = []
     for number, site in enumerate(world.sites):
         scheduler.observe(SourcesAdded(number * HOUR, [site], [site]))
-        web.drive(scheduler, world, number * HOUR, (number + 1) * HOUR, BUDGET)
-    actions = web.drive(scheduler, world, 6 * HOUR, END, BUDGET)
-    crawled = {action.fetch.id for action in actions if action.fetch.kind == "source"}
+        actions += web.drive(scheduler, world, number * HOUR, (number + 1) * HOUR, BUDGET)
+    actions += web.drive(scheduler, world, 6 * HOUR, END, BUDGET)
+    since = 0.0 if policy in PEER_POLICIES else 6 * HOUR  # their sources may wait for a day
+    crawled = {action.fetch.id for action in actions if action.fetch.kind == "source" and action.start >= since}
     assert crawled == set(range(6))
 
 
@@ -225,3 +227,8 @@ def test_the_papers_six_come_first_and_keep_no_share_for_probes() -> None:
     assert PAPER_POLICIES == ("bfs", "fixed-quota", "frequency", "echo-greedy", "echo-schedule", "echo-newpages")
     assert [POLICIES[name]().probe for name in PAPER_POLICIES] == [0.0] * 6
     assert POLICIES["index"]().probe == 0.02
+
+
+def test_the_rules_of_other_crawlers_ask_nothing_of_an_estimator() -> None:
+    assert PEER_POLICIES == ("nutch", "stormcrawler", "news-crawl", "miniflux", "commafeed", "media-cloud")
+    assert not any(POLICIES[name].uses_beliefs for name in PEER_POLICIES)

@@ -31,11 +31,14 @@ class Estimator(Protocol):
     def rejected(self, source: SourceId) -> None:
         """A page this source was first to show is none: take the link back."""
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
+    def exposed(
+        self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool, merit: float = 1.0
+    ) -> None:
         """From `at` on, when it is `age` old, the clicks of one more page of this source can be seen.
 
         A page of three sources is told three times, each with a share of a third; with none where it was fetched
-        before this source showed it. `first` of them is the one that showed it before all others.
+        before this source showed it. `first` of them is the one that showed it before all others. `merit` is what it
+        was held to be worth against the mean page at its place.
         """
 
     def counted(self, at: Seconds, clicks: Credited) -> None:

@@ -64,7 +64,7 @@ class Bayes:
         self._decay_of: FloatArray = np.zeros(0)  # by host
         self._profit: FloatArray = np.zeros(0)  # as last believed
         self._counted_until: Seconds | None = None
-        self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool]] = []
+        self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool, float]] = []
 
     def added(self, host: IntArray) -> None:
         self._links.grow(host)
@@ -83,9 +83,11 @@ class Bayes:
     def rejected(self, source: SourceId) -> None:
         self._links.reject(source)
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
+    def exposed(
+        self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool, merit: float = 1.0
+    ) -> None:
         if self._feedback != "none":
-            self._pending.append((source, place, share, age, at, first))
+            self._pending.append((source, place, share, age, at, first, merit))
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
         host = self._links.host
@@ -98,7 +100,7 @@ class Bayes:
         self._by_place.count(clicks.place, clicks.number * clicks.share)
         timed = slice(None) if clicks.timed is None else clicks.timed  # a day's sum says what, not how fast it fades
         self._decay.count(host[clicks.source[timed]], clicks.age[timed], clicks.number[timed])
-        self._decay_of = self._decay.fit()
+        self._believe_decay(self._decay.fit(), host)
         if self._use_places:
             self._place_worth = self._worth_of_places()
 
@@ -112,6 +114,7 @@ class Bayes:
             profit_decay=self._decay_of[host],
             link_loss=links.losses(),
             rhythm=links.rhythm(now),
+            value_spread=np.zeros(len(host)),
             place_worth=self._place_worth,
         )
 
@@ -144,6 +147,17 @@ class Bayes:
     def _hoped(self, profit: FloatArray, exposure: FloatArray) -> FloatArray:
         return np.asarray(profit + self._hope * np.sqrt(_CROWD * profit / (exposure + self._profit_trust)))
 
+    def _believe_decay(self, decay: FloatArray, host: IntArray) -> None:
+        """Take a new belief in how fast interest fades, and see in its light what pages have shown so far.
+
+        A first day's belief may be off by ten times, and a source that looks too poor by it to be tried again would pay
+        for it for weeks.
+        """
+        shown, left = self._decay.restated(self._decay_of, decay)
+        for yields in self._by_source, self._by_finder:
+            yields.restate(shown[host], left[host])
+        self._decay_of = decay
+
     def _worth_of_places(self) -> FloatArray:
         """Clicks seen at each place by clicks expected there, with one for the mean page found."""
         seen, found = self._by_place, float(self._found_at.sum())
@@ -166,16 +180,16 @@ class Bayes:
     def _expose_pending(self, until: Seconds, host: IntArray) -> None:
         if not self._pending:
             return
-        source, place, share, age, at, first = (np.array(column) for column in zip(*self._pending, strict=True))
+        source, place, share, age, at, first, merit = (np.array(column) for column in zip(*self._pending, strict=True))
         self._pending.clear()
         seen_from = np.zeros_like(age) if self._feedback == "all" else age
         age = age + np.maximum(until - at, 0.0)
         decay = self._decay_of[host[source]]
         left = np.exp(-decay * age)
         seen = np.exp(-decay * seen_from) - left
-        worth = self._place_worth[place]
+        worth = self._place_worth[place] * merit
         self._by_source.expose(source, worth * seen, worth * left)
         self._by_finder.expose(source[first], (worth * seen)[first], (worth * left)[first])
-        expected = share * (self._profit[source] if len(self._profit) == len(host) else _FIRST_PROFIT)
+        expected = share * merit * (self._profit[source] if len(self._profit) == len(host) else _FIRST_PROFIT)
         self._by_place.expose(place, expected * seen, expected * left)
         self._decay.expose(host[source], seen_from, age)

@@ -22,7 +22,9 @@ class Blind:
     def rejected(self, source: SourceId) -> None:
         """Nothing to learn."""
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
+    def exposed(
+        self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool, merit: float = 1.0
+    ) -> None:
         """Nothing to learn."""
 
     def counted(self, at: Seconds, clicks: Credited) -> None:

@@ -15,9 +15,11 @@ from mayfly.core.model import DAY, FloatArray, IntArray, PerSecond, Seconds
 
 # From interest that lasts two weeks to interest that is gone in seconds, as in worlds whose time runs fast.
 CANDIDATES = np.exp(np.linspace(np.log(1 / (14 * DAY)), np.log(1 / (10.0)), 36))
+_STEP = float(np.log(CANDIDATES[1] / CANDIDATES[0]))
 FIRST_GUESS: PerSecond = 1 / DAY
 _CROWD = 20.0
 _LEAST = 1e-30  # exposure: with less than this no clicks could have been seen
+_SOME = 1e-6  # pages: with less than this nothing is restated
 _OUT = -1e9  # in place of -inf, with which a parabola could not be drawn
 _SPREAD = 0.4  # standard deviation of ln μ between hosts (MATH §4.2)
 
@@ -60,6 +62,24 @@ class Decay:
         lean = ((np.log(CANDIDATES) - np.log(common)) / _SPREAD) ** 2 / 2
         return _best(_likelihood(host.clicks[:, None], host.ages[:, None], host.exposure) - lean)
 
+    def restated(self, before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What the pages of each host have shown, and have still to show, if interest fades as `after` says:
+        multiples of what they have if it fades as `before` says.
+        """
+        host = self._host
+        shown, left = (
+            (_at(table, after) + _SOME) / (_at(table, before) + _SOME) for table in (host.exposure, host.live)
+        )
+        return shown, left
+
+
+def _at(table: FloatArray, decay: FloatArray) -> FloatArray:
+    """A row of the table a host, at a decay between two candidates."""
+    place = np.clip(np.log(decay / CANDIDATES[0]) / _STEP, 0.0, len(CANDIDATES) - 1.0)
+    low = np.minimum(place.astype(np.intp), len(CANDIDATES) - 2)
+    rows = np.arange(len(decay))
+    return np.asarray(table[rows, low] + (table[rows, low + 1] - table[rows, low]) * (place - low), dtype=float)
+
 
 def _likelihood(clicks: FloatArray, ages: FloatArray, exposure: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -76,6 +96,5 @@ def _best(like: FloatArray) -> FloatArray:
     left, top, right = rows[at, peak - 1], rows[at, peak], rows[at, peak + 1]
     bend = left - 2 * top + right
     shift = np.where(bend < 0, (left - right) / (2 * np.where(bend < 0, bend, -1.0)), 0.0)
-    step = np.log(CANDIDATES[1] / CANDIDATES[0])
-    best = CANDIDATES[peak] * np.exp(np.clip(shift, -1, 1) * step)
+    best = CANDIDATES[peak] * np.exp(np.clip(shift, -1, 1) * _STEP)
     return np.asarray(best if like.ndim == 2 else best[0])

@@ -14,7 +14,18 @@ import numpy as np
 
 from mayfly.core.columns import Columns
 from mayfly.core.estimates.fit import fit_decay
-from mayfly.core.model import DAY, PLACES, WEEK, Beliefs, Credited, FloatArray, Found, IntArray, Seconds, SourceId
+from mayfly.core.model import (
+    DAY,
+    WEEK,
+    Beliefs,
+    Credited,
+    FloatArray,
+    Found,
+    IntArray,
+    Seconds,
+    SourceId,
+    beliefs,
+)
 
 
 class Paper:
@@ -67,7 +78,9 @@ class Paper:
         place = (row.crawls[source] - 1) % self._history
         row.found[source, place] = max(row.found[source, place] - 1, 0)
 
-    def exposed(self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool) -> None:
+    def exposed(
+        self, source: SourceId, place: int, share: float, age: Seconds, at: Seconds, first: bool, merit: float = 1.0
+    ) -> None:
         if not self._per_found:
             self._source.pages[source] += 1
         self._oldest[source] = min(at - age, self._oldest.get(source, at))
@@ -102,7 +115,7 @@ class Paper:
         profit = np.where(seen, self._fitted(mean_clicks) if self._fit else mean_clicks, self._default_profit)
         if not self._unclicked:
             profit[(row.clicks == 0) & (row.pages > 0)] = 0.0
-        return Beliefs(rate, profit, profit, row.decay.copy(), np.zeros(row.size), np.ones(row.size), np.ones(PLACES))
+        return beliefs(rate, profit, row.decay.copy())
 
     def _fitted(self, mean_clicks: FloatArray) -> FloatArray:
         """P of the histograms, more by the clicks that are in none, for of them only the day is known."""

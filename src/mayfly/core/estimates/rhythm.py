@@ -15,6 +15,7 @@ BINS = 168
 _LONGEST_GAP = 3 * HOUR
 _LINKS_NEEDED = 200
 _TRUST = 20.0  # links' worth of belief in the profile of all hosts (MATH §4.1: κ)
+_MOST_WAITING = 100_000  # counts; while the past is told again nobody reads them for long
 _LEAST = 0.05  # no hour is ever held to be quite silent
 
 
@@ -26,42 +27,43 @@ class Rhythm:
         self._links = np.zeros((1, BINS), np.float32)  # row 0: all hosts
         self._flat = np.zeros((1, BINS), np.float32)
         self._profile: FloatArray = np.ones((1, BINS))
-        self._total: FloatArray = _running_total(self._profile)
-        self._lists: dict[int, list[float]] = {}  # rows of it that were asked for
+        self._total = _running_total(self._profile).data
+        self._counts: list[tuple[int, int, float]] = []  # cell, links and flat links that wait to be added
 
     def count(self, host: int, since: Seconds, at: Seconds, links: int, expected: float) -> None:
         """A crawl of `host` after a short gap found `links` where a flat week would have brought `expected`."""
         if at - since > _LONGEST_GAP:
             return
+        if len(self._counts) >= _MOST_WAITING:
+            self._add_counts()
         hour = _hour((since + at) / 2)
-        self._links[0, hour] += links
-        self._flat[0, hour] += expected
+        self._counts.append((hour, links, expected))
         row = self._row.get(host)
         if row is None:
             if not links:
                 return
             row = self._row[host] = self._new_row()
-        self._links[row, hour] += links
-        self._flat[row, hour] += expected
+        self._counts.append((row * BINS + hour, links, expected))
 
     def span(self, host: int, since: Seconds, at: Seconds) -> float:
         """Seconds from `since` to `at`, each weighted by how busy its hour is."""
-        row = self._row.get(host, 0)
-        total = self._lists.get(row)
-        if total is None:  # plain floats: three times as fast to pick from
-            total = self._lists[row] = self._total[row if row < len(self._total) else 0].tolist()
-        return _until(total, at) - _until(total, since)
+        row, total = self._row.get(host, 0), self._total
+        if row >= len(total):
+            row = 0
+        return _until(total, row, at) - _until(total, row, since)
 
     def refit(self) -> None:
         """Read the counts into profiles. Cheap, but not per event."""
+        if not self._counts:
+            return
+        self._add_counts()
         common = _shape(self._links[:1], self._flat[:1], np.ones((1, BINS)))
         profile = _shape(self._links, self._flat, common)
         profile[0] = common[0]
         few = self._links.sum(axis=1) < _LINKS_NEEDED
         profile[few] = 1.0 if few[0] else common[0]
         self._profile = profile
-        self._total = _running_total(profile)
-        self._lists.clear()
+        self._total = _running_total(profile).data
 
     def ahead(self, host: IntArray, now: Seconds) -> FloatArray:
         """Multiple of the mean rate expected in the hour from `now`, by host number."""
@@ -72,6 +74,12 @@ class Rhythm:
             if row < len(level) and number < len(rows):
                 rows[number] = row
         return np.asarray(level[rows[host]])
+
+    def _add_counts(self) -> None:
+        cell, links, expected = (np.array(column) for column in zip(*self._counts, strict=True))
+        self._counts.clear()
+        np.add.at(self._links.ravel(), cell, links.astype(np.float32))
+        np.add.at(self._flat.ravel(), cell, expected.astype(np.float32))
 
     def _new_row(self) -> int:
         row = 1 + len(self._row)
@@ -98,9 +106,9 @@ def _running_total(profile: FloatArray) -> FloatArray:
     return np.concatenate([np.zeros((len(profile), 1)), np.cumsum(profile, axis=1) * HOUR], axis=1)
 
 
-def _until(total: list[float], at: Seconds) -> float:
-    """Weighted seconds from the epoch to `at`."""
+def _until(total: memoryview, row: int, at: Seconds) -> float:
+    """Weighted seconds from the epoch to `at`, by the totals of a row."""
     hours, rest = divmod(at, HOUR)
     weeks, hour = divmod(int(hours), BINS)
-    before = total[hour]
-    return weeks * total[BINS] + before + (total[hour + 1] - before) * (rest / HOUR)
+    before: float = total[row, hour]
+    return weeks * total[row, BINS] + before + (total[row, hour + 1] - before) * (rest / HOUR)

@@ -50,6 +50,11 @@ class Yields:
         self._row.exposure[:] += np.bincount(rows, seen, self._row.size)
         self._row.live[:] += np.bincount(rows, left, self._row.size)
 
+    def restate(self, shown: FloatArray, left: FloatArray) -> None:
+        """Interest is held to fade otherwise than before: each row has shown so many times as much, and has left."""
+        self._row.exposure[:] *= shown
+        self._row.live[:] *= left
+
     def count(self, rows: IntArray, clicks: FloatArray) -> None:
         """More clicks."""
         self._row.clicks[:] += np.bincount(rows, clicks, self._row.size)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from mayfly.core.events import SourceCrawled
 from mayfly.core.frontier import PageOrder
 from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
 from mayfly.core.policies.baselines import Bfs, FixedInterval, FixedQuota, Frequency
 from mayfly.core.policies.echo import EchoGreedy, EchoNewpages, EchoSchedule
 from mayfly.core.policies.index import Index
+from mayfly.core.policies.literature import LambdaCrawl, SiaCho, Whittle
+from mayfly.core.policies.peers import CommaFeed, MediaCloud, Miniflux, NewsCrawl, Nutch, StormCrawler
 from mayfly.core.policies.turns import Turn
 
 
@@ -41,6 +44,9 @@ class Policy(Protocol):
     def crawled(self, key: float) -> None:
         """A source was taken at this key."""
 
+    def saw(self, crawl: SourceCrawled, links: int) -> None:
+        """What a crawl showed; so many `links` were not on the source at its last crawl (at its first: all)."""
+
     def stepped(self, by: Seconds) -> None:
         """The clock was set: the times of the last crawls were moved along, so that nothing is due for it."""
 
@@ -60,6 +66,16 @@ POLICIES: dict[str, type[Any]] = {
     "echo-schedule": EchoSchedule,
     "echo-newpages": EchoNewpages,
     "fixed-interval": FixedInterval,
+    "nutch": Nutch,
+    "stormcrawler": StormCrawler,
+    "news-crawl": NewsCrawl,
+    "miniflux": Miniflux,
+    "commafeed": CommaFeed,
+    "media-cloud": MediaCloud,
+    "lambda-crawl": LambdaCrawl,
+    "whittle": Whittle,
+    "sia-cho": SiaCho,
     "index": Index,
 }
 PAPER_POLICIES = tuple(POLICIES)[:6]
+PEER_POLICIES = tuple(POLICIES)[7:13]  # of crawlers and feed readers in production

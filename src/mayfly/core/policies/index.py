@@ -15,7 +15,8 @@ from collections import deque
 
 import numpy as np
 
-from mayfly.core.curves import reserve_ratio
+from mayfly.core.curves import above, reserve_ratio
+from mayfly.core.events import SourceCrawled
 from mayfly.core.frontier import PageOrder
 from mayfly.core.intervals import exact_plan
 from mayfly.core.model import DAY, Beliefs, FloatArray, PerSecond, Seconds
@@ -32,8 +33,18 @@ class Index:
     fits_profit = True
     uses_beliefs = True
 
-    def __init__(self, cap: bool = True, memory: int = 50, hopeless: float = 0.1, hopeful: float = 0.25) -> None:
+    def __init__(
+        self,
+        cap: bool = True,
+        memory: int = 50,
+        hopeless: float = 0.1,
+        hopeful: float = 0.25,
+        selective: bool = True,
+        loss: bool = True,
+    ) -> None:
         self._cap = cap
+        self._loss = loss  # links leave their sources before they are seen
+        self._selective = selective  # crawls are valued by the pages that will be fetched, not by the mean page
         self._memory = memory  # crawls over which the price is averaged
         self._hopeless = hopeless
         self._hopeful = hopeful
@@ -56,10 +67,15 @@ class Index:
         else:  # sources were added: hold that links came at the same rate since the last crawls
             self._stock, self._stock_at = np.zeros_like(seen), -np.inf
         self._ahead = beliefs.link_rate * beliefs.rhythm
-        self._profit, self._decay = beliefs.found_profit, beliefs.profit_decay + beliefs.link_loss
+        self._profit = beliefs.found_profit
+        self._decay = beliefs.profit_decay + beliefs.link_loss if self._loss else beliefs.profit_decay
         self._full = self._ahead / self._decay
+        fetched = np.ones_like(seen)
+        if self._selective and self.price is not None:
+            fetched, kept = above(self.price, self._profit, beliefs.value_spread)
+            self._profit = self._profit * kept
         self._most = (
-            beliefs.found_profit / reserve_ratio(beliefs.profit_decay / self._ahead)
+            self._profit / fetched / reserve_ratio(beliefs.profit_decay / (self._ahead * fetched))
             if self._cap
             else np.full(len(seen), np.inf)
         )
@@ -82,6 +98,9 @@ class Index:
 
     def crawled(self, key: float) -> None:
         self.price = key if self.price is None else self.price + (key - self.price) / self._memory
+
+    def saw(self, crawl: SourceCrawled, links: int) -> None:
+        """All that is known comes with the beliefs."""
 
     def stepped(self, by: Seconds) -> None:
         self._stock_at += by

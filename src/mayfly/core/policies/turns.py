@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from mayfly.core.events import SourceCrawled
 from mayfly.core.frontier import PageOrder
 from mayfly.core.model import Seconds
 
@@ -34,6 +35,9 @@ class PaperPolicy:
 
     def crawled(self, key: float) -> None:
         """Keys need no tracking."""
+
+    def saw(self, crawl: SourceCrawled, links: int) -> None:
+        """All that is known comes with the beliefs."""
 
     def stepped(self, by: Seconds) -> None:
         """No time is kept here."""

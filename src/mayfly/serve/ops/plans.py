@@ -12,7 +12,7 @@ import numpy as np
 
 from mayfly.core import buying
 from mayfly.core.intervals import Plan, exact_plan
-from mayfly.core.model import Beliefs, IntArray, PerSecond, Seconds, beliefs
+from mayfly.core.model import Beliefs, IntArray, PerSecond, Seconds
 from mayfly.store.listings import Believed
 from mayfly.store.store import Store
 
@@ -82,7 +82,7 @@ class Plans:
     async def _fresh(self) -> Believed:
         if self._believed is None or self._ticks() - self._read_at > _FRESH:
             self._believed = await self._reader.believed()
-            self._beliefs = beliefs(*self._believed[1:])
+            self._beliefs = self._believed.beliefs()
             self._bound = buying.bound_of(self._beliefs)
             self._read_at = self._ticks()
             self._made.clear()

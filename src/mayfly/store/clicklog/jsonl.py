@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from mayfly.core.model import Seconds
 from mayfly.store.clicklog.rows import LONGEST_LINE, BadRow, Read, Reading, is_number, position, short, why_bad
 from mayfly.store.clicklog.rows import count as count_of
 from mayfly.store.records import ClickKind, ClickRow
+
+_QUICK = msgspec.json.Decoder()  # an eighth of the time of `json`
 
 
 def read_clicks(lines: Iterable[bytes], now: Seconds) -> Iterator[ClickRow | BadRow]:
@@ -28,23 +32,43 @@ def read_clicks(lines: Iterable[bytes], now: Seconds) -> Iterator[ClickRow | Bad
 
 def read(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
     """The same, as `how` says."""
+    for number, said in objects(lines):
+        try:
+            yield said if isinstance(said, BadRow) else _row(said, how)
+        except ValueError as wrong:
+            yield why_bad(number, wrong)
+
+
+def objects(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | BadRow]]:
+    """The object of each line that is not empty, with the line's number."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                yield _row(line, how)
+                yield number, _object(line)
             except ValueError as wrong:
-                yield why_bad(number, wrong)
+                yield number, BadRow(number, str(wrong))
 
 
-def _row(line: bytes, how: Reading) -> ClickRow:
+def _object(line: bytes) -> dict[str, Any]:
     if len(line) > LONGEST_LINE:
         raise ValueError(f"is longer than {LONGEST_LINE:,} bytes")
     try:
-        said = json.loads(line)
+        said = _decoded(line)
     except (ValueError, RecursionError):
         raise ValueError("is not JSON") from None
     if not isinstance(said, dict):
         raise ValueError("is no JSON object")
+    return said
+
+
+def _decoded(line: bytes) -> Any:
+    try:
+        return _QUICK.decode(line)
+    except (msgspec.MsgspecError, ValueError):
+        return json.loads(line)  # which takes NaN, halves of surrogates, a mark of byte order, for what they are
+
+
+def _row(said: dict[str, Any], how: Reading) -> ClickRow:
     url, at = said.get("url"), said.get("at")
     if not isinstance(url, str):
         raise ValueError(f"url must be a web address, not {short(url)}")

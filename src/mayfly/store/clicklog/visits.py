@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 _ASSETS = frozenset({
     "css", "js", "mjs", "map", "json", "xml", "rss", "atom", "txt", "ico", "png", "jpg", "jpeg", "gif", "svg", "webp",
@@ -18,6 +19,17 @@ _BOTS = re.compile(
     re.IGNORECASE,
 )
 _PREFETCH = re.compile(r"prefetch|prerender|preview", re.IGNORECASE)
+
+
+class Request(NamedTuple):
+    """A page that was read, as the log of a web server says it."""
+
+    line: int
+    base: str | None  # the address of its site, where the line says it
+    path: str
+    time: str  # as it is written
+    referrer: str  # empty: none, or not logged
+    visitor: str  # the address it came from, where that is logged
 
 
 def not_read(method: str, path: str, status: str, agent: str | None, purpose: str = "") -> str:

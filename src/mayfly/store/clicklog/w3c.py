@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from urllib.parse import unquote
 
 from mayfly.errors import UsageError
-from mayfly.store.clicklog.access import address
-from mayfly.store.clicklog.rows import LONGEST_LINE, BadRow, Dropped, Memo, Read, Reading, why_bad
-from mayfly.store.clicklog.visits import not_read
-from mayfly.store.records import ClickRow
+from mayfly.store.clicklog.access import views
+from mayfly.store.clicklog.rows import LONGEST_LINE, BadRow, Dropped, Read, Reading
+from mayfly.store.clicklog.visits import Request, not_read
 
 _HOSTS = ("x-host-header", "cs-host", "cs(host)")
 _PURPOSES = ("cs(sec-purpose)", "cs(purpose)", "cs(x-purpose)", "cs(x-moz)")
@@ -19,7 +18,12 @@ _NEEDED = ("time", "cs-method", "cs-uri-stem", "sc-status")
 
 def read_w3c(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
     """Views, by the lines of an extended log."""
-    log = _Log(how)
+    return views(requests(lines), moment, how)
+
+
+def requests(lines: Iterable[bytes]) -> Iterator[Request | BadRow | Dropped]:
+    """What the lines say was read, and which say nothing of the kind."""
+    log = _Log()
     for number, raw in enumerate(lines, start=1):
         line = raw.decode(errors="surrogateescape").strip()
         if line.startswith("#"):
@@ -28,14 +32,17 @@ def read_w3c(lines: Iterable[bytes], how: Reading) -> Iterator[Read]:
             yield log.row(number, line)
 
 
+def moment(text: str) -> datetime:
+    """When it was, as `_Log` writes it."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
 class _Log:
     """What the directives so far said, and how lines are read by it."""
 
-    def __init__(self, how: Reading) -> None:
-        self._how = how
+    def __init__(self) -> None:
         self._fields: list[str] = []
         self._date = ""
-        self._moments = Memo(lambda text: how.moment(datetime.fromisoformat(text).replace(tzinfo=UTC))[0])
 
     def directive(self, line: str) -> None:
         name, _, said = line[1:].partition(":")
@@ -46,7 +53,7 @@ class _Log:
         elif name.strip().lower() == "date":
             self._date = said.split()[0] if said.split() else ""
 
-    def row(self, number: int, line: str) -> Read:
+    def row(self, number: int, line: str) -> Request | BadRow | Dropped:
         cells = line.split("\t") if "\t" in line else line.split()
         if not self._fields or len(cells) != len(self._fields) or len(line) > LONGEST_LINE:
             return BadRow(number, f"has {len(cells)} fields where #Fields has {len(self._fields)}")
@@ -57,16 +64,17 @@ class _Log:
         agent = None if agent is None else unquote(agent.replace("+", " "))
         if why := not_read(said["cs-method"], path, said["sc-status"], agent, purpose):
             return Dropped(number, why)
-        try:
-            where = address(self._base(said), path if query in ("-", "") else f"{path}?{query}")
-            return ClickRow(where, self._moments[f"{said.get('date', self._date)}T{said['time']}"])
-        except ValueError as wrong:
-            return why_bad(number, wrong)
+        host, referrer = _said(said, *_HOSTS), _said(said, "cs(referer)")
+        return Request(
+            line=number,
+            base=f"https://{host}/" if host else None,
+            path=path if query in ("-", "") else f"{path}?{query}",
+            time=f"{said.get('date', self._date)}T{said['time']}",
+            referrer=referrer,
+            visitor=_said(said, "c-ip"),
+        )
 
-    def _base(self, said: dict[str, str]) -> str:
-        host = next((said[name] for name in _HOSTS if said.get(name, "-") != "-"), None)
-        if host is not None:
-            return f"https://{host}/"
-        if self._how.host is None:
-            raise UsageError("its lines do not say of which host they are: give --host https://example.com")
-        return self._how.host
+
+def _said(said: dict[str, str], *names: str) -> str:
+    """The first of these fields that says something."""
+    return next((said[name] for name in names if said.get(name, "-") != "-"), "")

@@ -61,7 +61,7 @@ def land_crawl(database: Database, crawled: Crawled) -> LandedCrawl:
         seen.save_shown(database, crawled.source, change.shown)
     _close(database, crawled.source, crawled.at, change)
     _update_source(database, crawled, len(change.shown), len(new))
-    return LandedCrawl(new, known, change.stayed, len(change.gone))
+    return LandedCrawl(new, list(known), change.stayed, len(change.gone), tuple(known.values()))
 
 
 def land_hint(database: Database, hinted: Hinted) -> LandedCrawl:
@@ -129,10 +129,10 @@ def _log(database: Database, crawled: Crawled, stayed: int, gone: int) -> int:
 
 def _add(
     database: Database, crawl: int, crawled: Crawled | Hinted, added: dict[int, ShownLink], looked_at: Seconds | None
-) -> tuple[list[NewOnSource], list[PageId]]:
-    """Rows for what was not on the source before."""
+) -> tuple[list[NewOnSource], dict[PageId, int]]:
+    """Rows for what was not on the source before: pages nobody had shown, and the ranks of those others had."""
     if not added:
-        return [], []
+        return [], {}
     seen_pages = seen.pages_of(database, np.fromiter(added, np.int64, len(added)))
     new: dict[int, NewOnSource] = {}
     rows: dict[PageId, _Row] = {}
@@ -151,7 +151,7 @@ def _add(
             remembered.append(number)
     _remember(database, new, remembered, seen_pages, crawled.at)
     _link(database, crawl, crawled, rows)
-    known = [page for page, row in rows.items() if row.first == 0]
+    known = {page: row.rank for page, row in rows.items() if row.first == 0}
     return list(new.values()), known
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.connection import Database
-from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint
+from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint, PastPage
 from mayfly.store.records import LinkSpan, WaitingPage
 from mayfly.store.tables import clicks
 
@@ -88,10 +88,10 @@ def crawl_gaps(database: Database) -> dict[SourceId, Seconds]:
 def _past(database: Database, row: Any, shown: dict[int, Any]) -> Past:
     seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since = row
     if kind == "crawl":
-        new, known = shown.get(seq, ([], []))
-        return PastCrawl(at, source, new, known, stayed, gone, bool(first), dated, dated_since)
+        new, known, ranks = shown.get(seq, ([], [], []))
+        return PastCrawl(at, source, new, known, stayed, gone, bool(first), dated, dated_since, tuple(ranks))
     if kind == "hint":
-        return PastHint(at, source, shown.get(seq, ([], []))[0], bool(first))
+        return PastHint(at, source, shown.get(seq, ([],))[0], bool(first))
     if kind == "fetch":
         return PastFetch(at, page, outcome == "fetched")
     if kind == "step":
@@ -101,16 +101,19 @@ def _past(database: Database, row: Any, shown: dict[int, Any]) -> Past:
 
 
 def _shown(database: Database, first: int, last: int) -> dict[int, Any]:
-    """What the crawls of a span showed, by crawl: pages that were new, and those new on the source only."""
+    """What the crawls of a span showed, by crawl: pages that were new, those new on it only and their ranks."""
     shown: dict[int, Any] = {}
-    for crawl, page, is_first, rank, site, published in database.execute(
-        "SELECT crawl, page, first, links.rank, site, shown_published FROM links JOIN pages ON pages.id = page"
+    for crawl, page, is_first, rank, *more in database.execute(
+        "SELECT crawl, page, first, links.rank, site, shown_published, url, anchor, context"
+        " FROM links JOIN pages ON pages.id = page"
         " WHERE crawl >= ? AND crawl <= ? AND first IS NOT NULL ORDER BY crawl, place",
         (first, last),
     ):
-        new, known = shown.setdefault(crawl, ([], []))
+        new, known, ranks = shown.setdefault(crawl, ([], [], []))
         if is_first:
-            new.append((page, site, published, rank))
+            site, published, *text = more
+            new.append(PastPage(page, site, published, rank, *text))
         else:
             known.append(page)
+            ranks.append(rank)
     return shown

@@ -77,6 +77,18 @@ def save_estimates(database: Database, estimates: Sequence[Estimate]) -> None:
     )
 
 
+def keep_page_values(database: Database, weights: bytes) -> None:
+    database.execute(
+        "INSERT INTO learned VALUES ('page-values', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (weights,),
+    )
+
+
+def page_values(database: Database) -> bytes | None:
+    row: Any = database.execute("SELECT value FROM learned WHERE name = 'page-values'").fetchone()
+    return None if row is None else bytes(row[0])
+
+
 def _change(database: Database, source: SourceId, what: str, values: tuple[Any, ...]) -> None:
     revision = _next_revision(database)
     database.execute(f"UPDATE sources SET {what}, revision = ? WHERE id = ?", (*values, revision, source))

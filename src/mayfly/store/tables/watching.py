@@ -18,11 +18,13 @@ _BEATS_OF = 60_000  # happenings that are counted
 def believed(database: Database) -> Believed:
     """As `mayfly plan` takes them."""
     rows: list[Any] = database.execute(
-        "SELECT source, link_rate, page_profit, profit_decay FROM estimates JOIN sources ON id = source"
+        "SELECT source, link_rate, page_profit, profit_decay, host FROM estimates JOIN sources ON id = source"
         " WHERE state = 'active' AND profit_decay > 0 ORDER BY source"
     ).fetchall()
-    columns = np.array(rows, float).reshape(-1, 4).T.copy()
-    return Believed(columns[0].astype(np.int64), *columns[1:])
+    source, rate, profit, decay, host = zip(*rows, strict=True) if rows else ((),) * 5
+    one = {name: name for name in host}  # a host's name is kept once, however many sources it has
+    columns = np.array([rate, profit, decay], float)
+    return Believed(np.array(source, np.int64), columns[0], columns[1], columns[2], [one[name] for name in host])
 
 
 def visits(database: Database, source: SourceId, first: int) -> list[VisitOfSource]:
