@@ -150,7 +150,7 @@ def test_every_preset_makes_a_world(mayfly, tmp_path, like: str) -> None:
 
 
 def test_lab_table_like_the_paper(mayfly, tmp_path) -> None:
-    flags = ("--like-paper", "--scale", "0.02", "--seeds", "2", "--cache", tmp_path / "cache")
+    flags = ("--like-paper", "--scale", "0.005", "--seeds", "2", "--cache", tmp_path / "cache")
     done = mayfly("lab", "table", *flags)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
