@@ -123,12 +123,14 @@ def test_what_a_page_was_foreseen_to_be_worth_is_said_with_its_strongest_feature
         value.learn(slots, np.array([5.0]), np.array([20.0]))
         value.learn(np.array([[0]]), np.array([5.0]), np.array([2.0]))
 
-    async def keep() -> None:
+    async def keep(learned: PageValue) -> None:
         async with SqliteStore(lived / "mayfly.db") as store:
             await store.keep_page_values(b"of another version")
-            await store.keep_page_values(value.dump())
+            await store.keep_page_values(learned.dump())
 
-    asyncio.run(keep())
+    asyncio.run(keep(PageValue()))
+    assert any("worth 1 times the mean page of its sources; nothing" in said for said in told(command, kept.url)["says"])
+    asyncio.run(keep(value))
     facts = told(command, kept.url)
     assert facts["foreseen"]["times"] > 1.5
     assert list(facts["foreseen"]["features"]) == [section]

@@ -233,7 +233,7 @@ async def _of_value(told: Told, store: Store, page: Page) -> None:
         because = ", ".join(f"{name} (times {_count(times)})" for name, times in seen.features)
         told.add(
             f"What is known of it makes it worth {_count(seen.times)} times the mean page of its sources"
-            + (f": {because}." if because else "."),
+            + (f": {because}." if because else "; nothing of it stands out."),
             foreseen={"times": seen.times, "features": dict(seen.features)},
         )
 
