@@ -129,7 +129,9 @@ def test_what_a_page_was_foreseen_to_be_worth_is_said_with_its_strongest_feature
             await store.keep_page_values(learned.dump())
 
     asyncio.run(keep(PageValue()))
-    assert any("worth 1 times the mean page of its sources; nothing" in said for said in told(command, kept.url)["says"])
+    assert any(
+        "1 times the mean page of its sources; nothing of it" in said for said in told(command, kept.url)["says"]
+    )
     asyncio.run(keep(value))
     facts = told(command, kept.url)
     assert facts["foreseen"]["times"] > 1.5
