@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mayfly.core import samples
 from mayfly.core.model import DAY
+from mayfly.core.samples import Samples
 from mayfly.lab.replay import Settings, replay, report
 from mayfly.lab.shapes import SHAPES
 from mayfly.lab.synthetic import make_world
 from mayfly.lab.trace import Trace, read_trace
 
 MULTIPLES = (0.22, 0.44)
+CHOOSE = Samples.choose
 ARMS = [
     ("index, bayes", {}, {}, {}),
     ("without page values", {}, {}, {"page_values": False}),
@@ -34,7 +35,7 @@ ARMS = [
     ("without hope", {}, {"hope": 0.0}, {}),
     ("links shown by twins count nothing", {}, {"twin_share": 0.0}, {}),
     ("links shown by twins count fully", {}, {"twin_share": 1.0}, {}),
-    ("without samples of untried hosts", {}, {}, {"untried": np.inf}),
+    ("without samples of untried hosts", {}, {}, {"samples": False}),
     ("without probes and samples", {}, {}, {"probe": 0.0}),
     ("estimator paper", {}, {}, {"estimator": "paper"}),
     ("all clicks told", {}, {}, {"feedback": "all"}),
@@ -53,7 +54,7 @@ def run(job: tuple) -> float:
     name, days, multiple, seed, policy_options, estimator_options, flags = job
     trace = world_of(name, days, seed)
     flags = dict(flags)
-    samples.UNTRIED = flags.pop("untried", DAY)
+    Samples.choose = CHOOSE if flags.pop("samples", True) else lambda *_: []  # type: ignore[method-assign]
     settings = Settings(
         "index", multiple * trace.page_rate, seed=seed, policy_options=policy_options,
         estimator_options=estimator_options, **flags,
