@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from mayfly.core.model import DAY
 from mayfly.lab.shapes import Publishers, Shape
 from mayfly.lab.synthetic import make_world
 from mayfly.lab.trace import Trace, write_trace
+from mayfly.testing.postgres import Postgres
 
 settings.register_profile("usual", deadline=None)  # a busy machine is no error
 settings.load_profile("usual")
@@ -35,6 +37,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Finished runs are kept in the user's cache folder; tests neither read nor fill that of whoever runs them."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server of this test process."""
+    server = Postgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.end()
 
 
 @pytest.fixture(scope="session")

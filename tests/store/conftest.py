@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from mayfly.store.postgres import PostgresStore
 from mayfly.store.records import Crawled, Fetched, Memory, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
 
-KINDS: dict[str, Callable[[Path], Any]] = {"sqlite": lambda home: SqliteStore(home / "mayfly.db")}
+KINDS = ["sqlite", "postgres"]
 
 
 class Plainly:
@@ -90,7 +91,11 @@ def fresh(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[], AbstractContextManager[Plainly]]:
     """Opens stores that hold nothing, each another."""
-    return lambda: opened(KINDS[request.param](tmp_path_factory.mktemp("home")))
+    if request.param == "sqlite":
+        return lambda: opened(SqliteStore(tmp_path_factory.mktemp("home") / "mayfly.db"))
+    postgres = request.getfixturevalue("postgres")
+    number = iter(range(1_000_000))
+    return lambda: opened(PostgresStore(postgres.create(f"fresh_{next(number)}")))
 
 
 @pytest.fixture

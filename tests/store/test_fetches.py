@@ -181,7 +181,7 @@ def test_what_was_new_long_ago_fades(found, make) -> None:
 @pytest.mark.parametrize("title", ["half \ud83d", "nul \0 inside", "ﬁligree \u202e", ""])
 def test_any_title_and_text_can_be_kept(found, make, title: str) -> None:
     found.commit(make.fetched(1, 260.0, title=title, text=title))
-    assert found.page_at(make.url(1)).title == title.encode("utf-8", "replace").decode()
+    assert found.page_at(make.url(1)).title == title.replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 def test_another_address_of_a_page_is_not_new(found, make) -> None:

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from mayfly.errors import RunError
-from mayfly.store import connection, sqlite_thread
+from mayfly.store import connection, thread
 from mayfly.store.records import ClickRow, NewSource
 
 WRITER = Path(__file__).parent / "writer.py"
@@ -105,7 +105,7 @@ def test_a_lock_is_waited_for(locked) -> None:
 
 def test_a_lock_that_stays_is_reported_and_the_store_goes_on(locked, monkeypatch) -> None:
     store, lock = locked
-    monkeypatch.setattr(sqlite_thread, "_PATIENCE", 0.1)
+    monkeypatch.setattr(thread, "_PATIENCE", 0.1)
     timer = lock(1.0)
     with pytest.raises(RunError, match="locked for too long"):
         store.add_hosts(1.0, ["a.example"])

@@ -193,7 +193,7 @@ def full_by_pages(store):
 def full_by_bytes(store):
     """The limit of a process on what it may write, which comes as an error of the disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    path = store.store._thread.path
+    path = store.store._thread._engine.name
     resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(f"{path}-wal").st_size + 20_000, hard))
     yield "the disk does not do as it is told"
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -1,17 +1,18 @@
-"""A connection to the SQLite file of a home: how it is opened, and what its errors mean to a person."""
+"""A connection to the SQLite file of a home: how it is opened, what a transaction is, what errors mean to a person."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import apsw
 
-from mayfly.core.model import Seconds
+from mayfly.core.model import IntArray, Seconds
 from mayfly.errors import RunError
-from mayfly.store import closeness
+from mayfly.store.fts5 import Fts5, register
 from mayfly.store.glimpses import Glimpses
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
 
@@ -27,19 +28,75 @@ FATAL = (
 )  # fmt: skip
 
 
-class Database(apsw.Connection):
-    """A connection, with what every user of it needs to know."""
+class SqliteDatabase(apsw.Connection):
+    """Implements `database.Database`. All of the file is ours, and SQLite has one writer at a time."""
 
     path: Path
-    seed: int  # of fingerprints
+    seed: int
+    mine = mine_or_found = "TRUE"
+    words = Fts5()
 
     @cached_property
     def glimpses(self) -> Glimpses:
         """For who reads."""
         return Glimpses()
 
+    def array(self, numbers: IntArray) -> Any:
+        return apsw.carray(numbers)
 
-def connect(path: Path, *, read_only: bool = False, migrations: Sequence[str] = MIGRATIONS) -> Database:
+    def name(self, cursor: str) -> str:
+        return cursor
+
+    def last(self, work: Callable[[], None]) -> None:
+        work()
+
+    def in_turn(self) -> None:
+        pass
+
+
+class SqliteEngine:
+    """Implements `thread.Engine`."""
+
+    fatal = FATAL
+    busy = (apsw.BusyError, apsw.ProtocolError)
+
+    def __init__(self, path: Path, read_only: bool) -> None:
+        self.name, self.read_only = str(path), read_only
+        self._path = path
+        self._database: SqliteDatabase
+
+    def open(self) -> SqliteDatabase:
+        self._database = connect(self._path, read_only=self.read_only)
+        return self._database
+
+    def close(self) -> None:
+        self._database.close()
+
+    def begin(self, write: bool) -> None:
+        self._database.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def commit(self) -> None:
+        self._database.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """Some errors have done it already; a broken disk may let it succeed only later."""
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+
+    def mark(self) -> None:
+        self._database.execute("SAVEPOINT one")
+
+    def forget_mark(self) -> None:
+        self._database.execute("RELEASE one")
+
+    def back_to_mark(self) -> None:
+        self._database.execute("ROLLBACK TO one; RELEASE one")
+
+    def explained(self, error: BaseException) -> RunError:
+        return explained(error, self._path)
+
+
+def connect(path: Path, *, read_only: bool = False, migrations: Sequence[str] = MIGRATIONS) -> SqliteDatabase:
     """Open the file, make it or bring it up to date if need be; a `RunError` says why that cannot be."""
     if read_only and not path.exists():
         raise RunError(f"there is no {path}: has anything been crawled in this home?")
@@ -80,16 +137,18 @@ def explained(error: BaseException, path: Path) -> RunError:
     return RunError(f"{path}: {what} ({error})")
 
 
-def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "") -> Database:
+def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "") -> SqliteDatabase:
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    database = Database(path.absolute().as_uri() + how, flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=256)
+    database = SqliteDatabase(
+        path.absolute().as_uri() + how, flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=256
+    )
     try:
         _set_up(database, read_only)
         if read_only:
             check_version(database, path, migrations)
         else:
             migrate(database, path, migrations)
-        closeness.register(database)  # not before: of a file that is no database it would say something else
+        register(database)  # not before: of a file that is no database it would say something else
         database.path = path
         database.seed = int(database.execute("SELECT value FROM meta WHERE name = 'seed'").get)
     except BaseException:
@@ -98,7 +157,7 @@ def _opened(path: Path, read_only: bool, migrations: Sequence[str], how: str = "
     return database
 
 
-def _set_up(database: Database, read_only: bool) -> None:
+def _set_up(database: SqliteDatabase, read_only: bool) -> None:
     database.set_busy_handler(_wait_a_little)
     database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else what asks a partial index is planned anew at each call
     database.pragma("cache_size", -_CACHE_KIB)

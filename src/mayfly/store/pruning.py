@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from mayfly.core.model import Seconds
 from mayfly.store.records import Retention
-from mayfly.store.sqlite_thread import SqliteThread
 from mayfly.store.tables import pruning, seen
 from mayfly.store.tables.pruning import Sweep
+from mayfly.store.thread import StoreThread
 
-_MOST_MERGES = 1000
 
-
-async def prune(thread: SqliteThread, now: Seconds, keep: Retention) -> dict[str, int]:
+async def sweep(thread: StoreThread[Any], now: Seconds, keep: Retention) -> dict[str, int]:
     """How much of what was forgotten."""
     await _touch(thread, now, keep)
-    forgotten = {sweep.name: await _sweep(thread, sweep) for sweep in pruning.sweeps(now, keep)}
-    if forgotten["texts"] or forgotten["pages"]:
-        for _ in range(_MOST_MERGES):
-            if not await thread.write(pruning.tidy_words):
-                break
-    while await thread.write(pruning.give_back):
-        pass
-    await thread.alone(lambda database: database.wal_checkpoint())
-    return forgotten
+    return {sweep.name: await _sweep(thread, sweep) for sweep in pruning.sweeps(now, keep)}
 
 
-async def _sweep(thread: SqliteThread, sweep: Sweep) -> int:
+async def _sweep(thread: StoreThread[Any], sweep: Sweep) -> int:
     behind, forgotten = None, 0
     while (bound := await thread.read(partial(sweep.bound, behind=behind))) is not None:
         if await thread.read(partial(sweep.any_in, behind=behind, bound=bound)):
@@ -36,7 +27,7 @@ async def _sweep(thread: SqliteThread, sweep: Sweep) -> int:
     return forgotten
 
 
-async def _touch(thread: SqliteThread, now: Seconds, keep: Retention) -> None:
+async def _touch(thread: StoreThread[Any], now: Seconds, keep: Retention) -> None:
     """Addresses that stand on a source now are not old, however long they have stood there."""
     behind: int | None = -1
     while behind is not None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import apsw
 import numpy as np
 
 from mayfly.core.model import HOUR, PageId, Seconds
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import ClickRow, Clicks, ClicksTaken
-from mayfly.store.tables import seen
+from mayfly.store.tables import meta, seen
 
 _Key: TypeAlias = tuple[str, float, float, str, int]  # url, beginning and width of the bin, kind, position
 _WIDE = 2 * HOUR  # of a wider bin only the part behind the fetch is told
@@ -23,7 +22,7 @@ _SEEN = (
     f"CASE WHEN width > {_WIDE} AND bin < fetched_at THEN"
     " (bin + width - fetched_at) / (bin + width - max(bin, min(coalesce(published, bin), fetched_at))) ELSE 1 END"
 )
-_INTO_CLICKS = "INSERT INTO clicks VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INTO_CLICKS = "INSERT INTO clicks (id, page, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INTO_UNKNOWN = "INSERT INTO clicks_unknown (hash, bin, width, kind, position, count) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -47,14 +46,16 @@ def binned(rows: Iterable[ClickRow], width: Seconds) -> Binned:
 
 def add(database: Database, told: Binned, at: Seconds, batch: str) -> ClicksTaken:
     """Keep them, a named batch only once: the second time what was answered the first time is answered again."""
+    database.in_turn()
     if not batch:
         return _add(database, told)
     before = database.execute("SELECT known, unknown FROM batches WHERE id = ?", (batch,)).fetchone()
     if before is not None:
         return ClicksTaken(*before)
     taken = _add(database, told)
-    database.execute("INSERT INTO batches (id, at, known, unknown) VALUES (?, ?, ?, ?)", (batch, at, *taken))
-    database.execute("DELETE FROM batches WHERE number <= ?", (database.last_insert_rowid() - _MOST_BATCHES,))
+    sql = "INSERT INTO batches (id, at, known, unknown) VALUES (?, ?, ?, ?) RETURNING number"
+    number = database.execute(sql, (batch, at, *taken)).get
+    database.execute("DELETE FROM batches WHERE number <= ?", (number - _MOST_BATCHES,))
     return taken
 
 
@@ -87,13 +88,14 @@ def has_batch(database: Database, batch: str) -> bool:
 
 def found(database: Database, pages: Mapping[int, PageId]) -> None:
     """Move what waited for these pages (by fingerprint) to them."""
-    asked = apsw.carray(np.fromiter(pages, np.int64, len(pages)))
+    asked = database.array(np.fromiter(pages, np.int64, len(pages)))
     rows: Sequence[Any] = database.execute(
-        "SELECT id, hash, bin, width, kind, position, unknown.count FROM carray(?) AS asked"
-        " CROSS JOIN clicks_unknown AS unknown ON hash = asked.value ORDER BY id",
+        "SELECT id, hash, bin, width, kind, position, waiting.count FROM carray(?) AS asked"
+        " CROSS JOIN clicks_unknown AS waiting WHERE hash = asked.value ORDER BY id",
         (asked,),
     ).fetchall()
     if rows:
+        database.in_turn()
         last = _last(database)
         database.executemany(
             _INTO_CLICKS, [(number, pages[row[1]], *row[2:]) for number, row in enumerate(rows, last + 1)]
@@ -117,7 +119,7 @@ def between(database: Database, behind: int, upto: int, seq: int | None = None) 
         rows = database.execute(
             f"SELECT page, bin + width / 2, count * {_SEEN}, width, kind = 'show', position"
             " FROM clicks JOIN pages ON pages.id = page"
-            " WHERE clicks.id > ? AND clicks.id <= ? AND outcome = 'fetched'"
+            f" WHERE {database.mine_or_found} AND clicks.id > ? AND clicks.id <= ? AND outcome = 'fetched'"
             " AND bin + width > fetched_at AND settled < ? ORDER BY clicks.id",
             (low, min(low + _CHUNK, upto), (1 << 62) if seq is None else seq),
         ).fetchall()
@@ -131,13 +133,13 @@ def between(database: Database, behind: int, upto: int, seq: int | None = None) 
 def tell(database: Database, at: Seconds, cursor: int) -> None:
     """Note that the crawler was told all up to the cursor."""
     behind = told(database)
-    database.execute("INSERT INTO log (at, kind) VALUES (?, 'told')", (at,))
-    database.execute("INSERT INTO tellings VALUES (?, ?, ?)", (database.last_insert_rowid(), behind, cursor))
-    database.execute("UPDATE meta SET value = ? WHERE name = 'told'", (cursor,))
+    seq = database.execute("INSERT INTO log (at, kind) VALUES (?, 'told') RETURNING seq", (at,)).get
+    database.execute("INSERT INTO tellings VALUES (?, ?, ?)", (seq, behind, cursor))
+    meta.put(database, database.name("told"), cursor)
 
 
 def told(database: Database) -> int:
-    return int(database.execute("SELECT value FROM meta WHERE name = 'told'").get)
+    return meta.get(database, database.name("told")) or 0
 
 
 def _last(database: Database) -> int:
@@ -149,4 +151,4 @@ def _last(database: Database) -> int:
 
 
 def _save_last(database: Database, last: int) -> None:
-    database.execute("INSERT OR REPLACE INTO meta VALUES ('clicks', ?)", (last,))
+    meta.put(database, "clicks", last)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mayfly.core.model import IntArray, PageId, Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import Crawled, FetchFailure, Hinted, LandedCrawl, NewOnSource, ShownLink
-from mayfly.store.tables import clicks, seen
+from mayfly.store.tables import clicks, seen, totals
 from mayfly.store.tables.words import storable
 from mayfly.urls import host_of, same_page
 
@@ -73,10 +73,11 @@ def land_hint(database: Database, hinted: Hinted) -> LandedCrawl:
     added = {number: link for number, link in pairs if number not in known}
     if hinted.links and not added:
         return LandedCrawl((), (), 0, 0)
-    database.execute(
-        "INSERT INTO log (at, kind, source, first) VALUES (?, 'hint', ?, ?)", (hinted.at, hinted.source, hinted.calls)
-    )
-    new, _ = _add(database, database.last_insert_rowid(), hinted, added, None)
+    seq = database.execute(
+        "INSERT INTO log (at, kind, source, first) VALUES (?, 'hint', ?, ?) RETURNING seq",
+        (hinted.at, hinted.source, hinted.calls),
+    ).get
+    new, _ = _add(database, seq, hinted, added, None)
     return LandedCrawl(new, (), 0, 0)
 
 
@@ -116,15 +117,15 @@ def _compare(database: Database, source: SourceId, links: Sequence[ShownLink]) -
 
 
 def _log(database: Database, crawled: Crawled, stayed: int, gone: int) -> int:
-    database.execute(
+    seq: int = database.execute(
         "INSERT INTO log (at, kind, source, status, seconds, bytes, outcome, stayed, gone, first, dated,"
-        " dated_since) VALUES (?, 'crawl', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " dated_since) VALUES (?, 'crawl', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
         (
             crawled.at, crawled.source, crawled.status, crawled.seconds, crawled.wire_bytes,
             storable(crawled.note), stayed, gone, crawled.first, crawled.dated, crawled.dated_since,
         ),
-    )  # fmt: skip
-    return database.last_insert_rowid()
+    ).get  # fmt: skip
+    return seq
 
 
 def _add(
@@ -165,9 +166,10 @@ def _remember(
     """That these addresses were seen; `others` lead to no page."""
     if new:
         day = seen.day_of(at)
-        database.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(n, found.page, day) for n, found in new.items()])
-        clicks.found(database, {number: found.page for number, found in new.items()})
-        database.execute("UPDATE totals SET seen = seen + ?1, waiting = waiting + ?1", (len(new),))
+        database.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(n, one.page, day) for n, one in new.items()])
+        found = {number: one.page for number, one in new.items()}
+        database.last(lambda: clicks.found(database, found))
+        totals.add(database, seen=len(new), waiting=len(new))
     if others:
         seen.remember(database, np.array([number for number in others if number not in seen_pages], np.int64), at)
         seen.touch(database, np.array([number for number in others if number in seen_pages], np.int64), at)
@@ -182,22 +184,22 @@ def _link(database: Database, crawl: int, crawled: Crawled | Hinted, rows: dict[
                 for place, (page, row) in enumerate(rows.items())
             ],
         )
-        database.execute("UPDATE totals SET links = links + ?", (len(rows),))
+        totals.add(database, links=len(rows))
 
 
 def _add_page(
     database: Database, number: int, link: ShownLink, source: SourceId, at: Seconds, looked_at: Seconds | None
 ) -> PageId:
-    database.execute(
+    page: PageId = database.execute(
         "INSERT INTO pages (hash, url, host, site, source, anchor, context, rank, found_at, looked_at,"
-        " shown_published, published, published_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " shown_published, published, published_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         (
             number, link.url, host_of(link.url), link.site, source, storable(link.anchor),
             storable(link.context), link.rank, at, looked_at, link.published, link.published,
             link.published_from,
         ),
-    )  # fmt: skip
-    return database.last_insert_rowid()
+    ).get  # fmt: skip
+    return page
 
 
 def _linked(database: Database, source: SourceId, page: PageId) -> _Before:
@@ -227,9 +229,9 @@ def _close(database: Database, source: SourceId, at: Seconds, change: _Change) -
 def _update_source(database: Database, crawled: Crawled, shown: int, new: int) -> None:
     memory = crawled.memory
     database.execute(
-        "UPDATE sources SET crawls = crawls + 1, last_crawl = ?1, last_new = iif(?3, ?1, last_new), shown = ?2,"
-        " new_links = new_links + ?3, failures = 0, failure = '', retry_at = NULL,"
-        " unchanged = iif(?4, unchanged + 1, 0),"
+        "UPDATE sources SET crawls = crawls + 1, last_crawl = ?1, shown = ?2, new_links = new_links + ?3,"
+        " last_new = CASE WHEN ?3 > 0 THEN ?1 ELSE last_new END, failures = 0, failure = '', retry_at = NULL,"
+        " unchanged = (unchanged + 1) * ?4,"
         " etag = ?5, last_modified = ?6, body_hash = ?7, unmodified = ?8, lie = ?9 WHERE id = ?10",
         (
             crawled.at, shown, new, crawled.links is None, storable(memory.etag),

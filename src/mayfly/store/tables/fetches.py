@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mayfly.core.model import PageId, Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import Fetched, FetchFailure, LandedFetch, Outcome
-from mayfly.store.tables import linked, seen
+from mayfly.store.tables import linked, seen, totals
 from mayfly.store.tables.words import storable
 
 _SMALL_BODY = 256  # bytes on the wire; empty answers and "please wait" are alike, but not the same page
@@ -51,25 +51,25 @@ def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
         duplicate_of = _same_body(database, fetched) or _same_address(database, fetched.page, known.values())
     outcome: Outcome = fetched.outcome if duplicate_of is None else "duplicate"
     seq = _log(database, fetched, outcome)
-    landed = _count(database, outcome)
     published, published_from = page.dated(fetched)
     database.execute(
-        "UPDATE pages SET outcome = ?, reason = ?, retry_at = NULL, landed = ?, settled = ?, fetched_at = ?, delay = ?,"
+        "UPDATE pages SET outcome = ?, reason = ?, retry_at = NULL, settled = ?, fetched_at = ?, delay = ?,"
         " published = ?, published_from = ?, status = ?, final_url = ?, canonical = ?, language = ?, body_hash = ?,"
         " duplicate_of = ?, warc = ? WHERE id = ?",
         (
-            outcome, storable(fetched.reason), landed, seq, fetched.at, max(fetched.at - published, 0.0),
+            outcome, storable(fetched.reason), seq, fetched.at, max(fetched.at - published, 0.0),
             published, published_from, fetched.status, storable(fetched.final_url),
             storable(fetched.canonical), storable(fetched.language), fetched.body_hash, duplicate_of,
             fetched.warc, fetched.page,
         ),
     )  # fmt: skip
-    _keep_text(database, landed, fetched.title, "" if outcome == "duplicate" else fetched.text)
+    title, text = storable(fetched.title), "" if outcome == "duplicate" else storable(fetched.text)
+    _count(database, fetched.page, outcome, title, text)
     _credit(database, page.source, outcome)
     others = [number for number in dict.fromkeys(aliases.tolist()) if number not in known]
     seen.alias(database, others, duplicate_of or fetched.page, fetched.at)
-    if outcome == "fetched":
-        linked.note(database, fetched.linked, page.source, fetched.at)
+    if outcome == "fetched" and fetched.linked:
+        database.last(lambda: linked.note(database, fetched.linked, page.source, fetched.at))
     return LandedFetch(outcome, duplicate_of)
 
 
@@ -121,41 +121,40 @@ def _same_address(database: Database, page: PageId, there: Iterable[PageId]) -> 
 
 
 def _log(database: Database, fetched: Fetched, outcome: Outcome) -> int:
-    database.execute(
-        "INSERT INTO log (at, kind, page, status, seconds, bytes, outcome) VALUES (?, 'fetch', ?, ?, ?, ?, ?)",
+    seq: int = database.execute(
+        "INSERT INTO log (at, kind, page, status, seconds, bytes, outcome) VALUES (?, 'fetch', ?, ?, ?, ?, ?)"
+        " RETURNING seq",
         (fetched.at, fetched.page, fetched.status, fetched.seconds, fetched.wire_bytes, outcome),
-    )
-    return database.last_insert_rowid()
+    ).get
+    return seq
 
 
 def _give_up(
     database: Database, page: PageId, at: Seconds, outcome: Outcome, reason: str = "", status: int | None = None
 ) -> None:
+    seq = database.execute(
+        "INSERT INTO log (at, kind, page, status, outcome) VALUES (?, 'fetch', ?, ?, ?) RETURNING seq",
+        (at, page, status, outcome),
+    ).get
     database.execute(
-        "INSERT INTO log (at, kind, page, status, outcome) VALUES (?, 'fetch', ?, ?, ?)", (at, page, status, outcome)
+        "UPDATE pages SET outcome = ?, reason = ?, status = ?, tries = tries + ?, retry_at = NULL, settled = ?"
+        " WHERE id = ?",
+        (outcome, storable(reason), status, outcome == "failed", seq, page),
     )
-    seq = database.last_insert_rowid()
-    database.execute(
-        "UPDATE pages SET outcome = ?, reason = ?, status = ?, tries = tries + ?, retry_at = NULL, landed = ?,"
-        " settled = ? WHERE id = ?",
-        (outcome, storable(reason), status, outcome == "failed", _count(database, outcome), seq, page),
-    )
+    _count(database, page, outcome)
 
 
-def _count(database: Database, outcome: Outcome) -> int:
-    """One page less waits, one more is settled; its number."""
-    column = outcome.replace("-", "_")
-    return int(
-        database.execute(
-            f"UPDATE totals SET waiting = waiting - 1, {column} = {column} + 1, landed = landed + 1 RETURNING landed"
-        ).get
-    )
+def _count(database: Database, page: PageId, outcome: Outcome, title: str = "", text: str = "") -> None:
+    """One page less waits, one more is settled. It is numbered last, so that numbers are in the order of commits."""
+    totals.add(database, **{"waiting": -1, outcome.replace("-", "_"): 1})
 
+    def number() -> None:
+        landed = totals.next_landed(database)
+        database.execute("UPDATE pages SET landed = ? WHERE id = ?", (landed, page))
+        if title or text:
+            database.words.keep(database, landed, title, text)
 
-def _keep_text(database: Database, landed: int, title: str, text: str) -> None:
-    if title or text:
-        row = landed, text != "", storable(title), storable(text)
-        database.execute("INSERT INTO texts (landed, kept, title, text) VALUES (?, ?, ?, ?)", row)
+    database.last(number)
 
 
 def _credit(database: Database, source: SourceId, outcome: Outcome) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mayfly.core.model import WEEK, Seconds
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import Candidate, Host, KeptRobots, Minute, Rest
 from mayfly.store.tables.words import storable
 
@@ -18,13 +18,15 @@ def hosts(database: Database) -> list[Host]:
 
 
 def add_hosts(database: Database, at: Seconds, hosts: Sequence[str]) -> None:
-    database.executemany("INSERT OR IGNORE INTO hosts (host, added_at) VALUES (?, ?)", [(host, at) for host in hosts])
+    database.executemany(
+        "INSERT INTO hosts (host, added_at) VALUES (?, ?) ON CONFLICT DO NOTHING", [(host, at) for host in hosts]
+    )
 
 
 def host_searched(database: Database, host: str, at: Seconds, failure: str) -> None:
     database.execute(
         "INSERT INTO hosts VALUES (?1, ?2, ?2, ?3)"
-        " ON CONFLICT DO UPDATE SET found_at = excluded.found_at, failure = excluded.failure",
+        " ON CONFLICT (host) DO UPDATE SET found_at = excluded.found_at, failure = excluded.failure",
         (host, at, storable(failure)),
     )
 
@@ -33,7 +35,7 @@ def note_candidates(database: Database, at: Seconds, host: str, urls: Sequence[s
     """These stand on the front page now; those not seen for a week are forgotten."""
     database.executemany(
         "INSERT INTO candidates VALUES (?1, ?2, ?3, ?3)"
-        " ON CONFLICT DO UPDATE SET last_seen = max(last_seen, excluded.last_seen)",
+        " ON CONFLICT (host, url) DO UPDATE SET last_seen = max(candidates.last_seen, excluded.last_seen)",
         [(host, url, at) for url in urls],
     )
     database.execute("DELETE FROM candidates WHERE host = ? AND last_seen < ?", (host, at - _FORGET_AFTER))
@@ -52,15 +54,19 @@ def robots(database: Database, origins: Sequence[str] | None) -> list[KeptRobots
 
 
 def keep_robots(database: Database, robots: KeptRobots) -> None:
-    database.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", robots)
+    database.execute(
+        "INSERT INTO robots VALUES (?, ?, ?)"
+        " ON CONFLICT (origin) DO UPDATE SET body = excluded.body, fetched_at = excluded.fetched_at",
+        robots,
+    )
 
 
 def note_rest(database: Database, rest: Rest, reason: str) -> None:
     """A site is left alone until then, or longer if that was said before."""
     database.execute(
         "INSERT INTO rests VALUES (?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET reason = iif(excluded.until > until, excluded.reason, reason),"
-        " until = max(until, excluded.until)",
+        " ON CONFLICT (site) DO UPDATE SET until = max(rests.until, excluded.until),"
+        " reason = CASE WHEN excluded.until > rests.until THEN excluded.reason ELSE rests.reason END",
         (rest.site, rest.until, storable(reason)),
     )
 
@@ -73,10 +79,10 @@ def minutes(database: Database, since: Seconds) -> list[Minute]:
 def note_minute(database: Database, minute: Minute) -> None:
     """Keep it; a crawler that was started again within a minute adds to it."""
     database.execute(
-        "INSERT INTO minutes VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " crawls = crawls + excluded.crawls, pages = pages + excluded.pages, others = others + excluded.others,"
-        " failures = failures + excluded.failures, found = found + excluded.found, price = excluded.price,"
-        " budget = excluded.budget",
+        "INSERT INTO minutes VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (at) DO UPDATE SET"
+        " crawls = minutes.crawls + excluded.crawls, pages = minutes.pages + excluded.pages,"
+        " others = minutes.others + excluded.others, failures = minutes.failures + excluded.failures,"
+        " found = minutes.found + excluded.found, price = excluded.price, budget = excluded.budget",
         minute,
     )
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, fields, replace
 from typing import Any
 
 from mayfly.core.model import Seconds
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.tables import meta
 from mayfly.store.tables.words import storable
 
 _MOST_HINTS = 100_000  # that wait to be looked at; what is older is worth nothing any more
 _AT_ONCE = 10_000
 _MOST_TOLD_OF = 20  # sources that say they are the same feed
+_COLUMNS = [field.name for field in fields(Subscription)]
+_SUBSCRIPTION = ", ".join(_COLUMNS)
+_OVER = f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
 
 
 def add(database: Database, at: Seconds, rows: Sequence[HintRow]) -> None:
+    database.in_turn()
     database.executemany(
         "INSERT INTO hints (at, url, kind, via) VALUES (?, ?, ?, ?)", [(at, row.url, row.kind, row.via) for row in rows]
     )
@@ -32,17 +37,18 @@ def since(database: Database, cursor: int) -> tuple[list[Hint], int]:
 
 
 def taken(database: Database, cursor: int) -> None:
-    database.execute("INSERT OR REPLACE INTO meta VALUES ('hints', ?)", (cursor,))
+    meta.put(database, database.name("hints"), cursor)
 
 
 def cursor(database: Database) -> int:
-    row: Any = database.execute("SELECT value FROM meta WHERE name = 'hints'").fetchone()
-    return 0 if row is None else int(row[0])
+    return meta.get(database, database.name("hints")) or 0
 
 
 def keep_subscription(database: Database, subscription: Subscription) -> None:
     values = astuple(replace(subscription, failure=storable(subscription.failure)))
-    database.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    database.execute(
+        f"INSERT INTO subscriptions ({_SUBSCRIPTION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) {_OVER}", values
+    )
 
 
 def change_subscription(database: Database, was: Subscription, now: Subscription | None) -> bool:
@@ -56,12 +62,13 @@ def change_subscription(database: Database, was: Subscription, now: Subscription
 
 
 def subscription(database: Database, id: str) -> Subscription | None:
-    row: Any = database.execute("SELECT * FROM subscriptions WHERE id = ?", (id,)).fetchone()
+    row: Any = database.execute(f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE id = ?", (id,)).fetchone()
     return None if row is None else Subscription(*row)
 
 
 def subscriptions(database: Database) -> list[Subscription]:
-    rows: list[Any] = database.execute("SELECT * FROM subscriptions ORDER BY topic, id").fetchall()
+    sql = f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE {database.mine} ORDER BY topic, id"
+    rows: list[Any] = database.execute(sql).fetchall()
     return [Subscription(*row) for row in rows]
 
 
@@ -74,12 +81,12 @@ def told_of(database: Database, topic: str, hub: str) -> list[str]:
 
 
 def sent(database: Database) -> int | None:
-    row: Any = database.execute("SELECT value FROM meta WHERE name = 'sent'").fetchone()
-    return None if row is None else int(row[0])
+    return meta.get(database, "sent")
 
 
 def note_sent(database: Database, landed: int) -> None:
     """Never back: two that send at once must not send all again."""
     database.execute(
-        "INSERT INTO meta VALUES ('sent', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)", (landed,)
+        "INSERT INTO meta VALUES ('sent', ?) ON CONFLICT (name) DO UPDATE SET value = max(meta.value, excluded.value)",
+        (landed,),
     )

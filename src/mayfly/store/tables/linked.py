@@ -12,10 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import apsw
-
 from mayfly.core.model import WEEK, Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import Suggestion
 from mayfly.store.tables import seen
 from mayfly.store.tables.words import storable
@@ -30,15 +28,15 @@ def note(database: Database, linked: Mapping[str, Sequence[str]], source: Source
     some = {storable(host): articles for host, articles in list(linked.items())[:_MOST_HOSTS]}
     new = _first_linked(database, some, at)
     database.executemany(
-        "INSERT INTO linked_hosts (host, pages, last, fresh) VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET"
-        " pages = pages + 1, last = max(last, excluded.last), fresh ="
-        f" fresh * exp(min(last - excluded.last, 0) / {_FADING})"
-        f" + excluded.fresh * exp(min(excluded.last - last, 0) / {_FADING})",
+        "INSERT INTO linked_hosts AS kept (host, pages, last, fresh) VALUES (?1, 1, ?2, ?3)"
+        " ON CONFLICT (host) DO UPDATE SET pages = kept.pages + 1, last = max(kept.last, excluded.last), fresh ="
+        f" kept.fresh * exp(min(kept.last - excluded.last, 0.0) / {_FADING})"
+        f" + excluded.fresh * exp(min(excluded.last - kept.last, 0.0) / {_FADING})",
         [(host, at, new[host]) for host in some],
     )
     database.executemany(
-        "INSERT OR IGNORE INTO linked_by SELECT ?1, ?2"
-        f" WHERE (SELECT count(*) FROM linked_by WHERE host = ?1) < {_MOST_SOURCES}",
+        "INSERT INTO linked_by SELECT CAST(?1 AS TEXT), CAST(?2 AS BIGINT)"
+        f" WHERE (SELECT count(*) FROM linked_by WHERE host = ?1) < {_MOST_SOURCES} ON CONFLICT DO NOTHING",
         [(host, source) for host in some],
     )
 
@@ -63,11 +61,13 @@ def _first_linked(database: Database, linked: Mapping[str, Sequence[str]], at: S
         return Counter()
     hosts = dict(zip(numbers.tolist(), (host for host, _ in pairs), strict=True))
     known: list[Any] = database.execute(
-        "SELECT hash FROM carray(?) AS asked CROSS JOIN linked_pages ON hash = asked.value", (apsw.carray(numbers),)
+        "SELECT hash FROM carray(?) AS asked CROSS JOIN linked_pages WHERE hash = asked.value",
+        (database.array(numbers),),
     ).fetchall()
     day = seen.day_of(at)
     database.executemany(
-        "INSERT INTO linked_pages VALUES (?, ?) ON CONFLICT DO UPDATE SET day = excluded.day WHERE day < excluded.day",
+        "INSERT INTO linked_pages AS kept VALUES (?, ?)"
+        " ON CONFLICT (hash) DO UPDATE SET day = excluded.day WHERE kept.day < excluded.day",
         [(number, day) for number in hosts],
     )
     for (number,) in known:

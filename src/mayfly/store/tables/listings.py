@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mayfly.core.model import SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.listings import HostRow, HostsListed, Listing, SourcesListed
 from mayfly.store.tables import sources as kept
 from mayfly.store.tables.words import storable
@@ -33,8 +33,9 @@ _HOST_ORDERS = {
 }
 _HOSTS = """
 WITH grouped AS (
-    SELECT host, min(site) AS site, count(*) AS sources, sum(state = 'active') AS active,
-        sum(state = 'active' AND failures > 0) AS failing, max(iif(state = 'active', failures, 0)) AS worst,
+    SELECT host, min(site) AS site, count(*) AS sources, count(*) FILTER (WHERE state = 'active') AS active,
+        count(*) FILTER (WHERE state = 'active' AND failures > 0) AS failing,
+        max(CASE WHEN state = 'active' THEN failures ELSE 0 END) AS worst,
         sum(new_links) AS new_links, max(last_crawl) AS last_crawl, max(last_new) AS last_new
     FROM sources GROUP BY host
 )
@@ -71,7 +72,7 @@ def hosts(database: Database, asked: Listing) -> HostsListed:
     where = f"WHERE {' AND '.join(likes)}" if likes else ""
     order = _ordered(_HOST_ORDERS[asked.order], asked.descending, "name")
     rows: list[Any] = database.execute(
-        f"SELECT *, count(*) OVER () FROM ({_HOSTS}) {where} ORDER BY {order} LIMIT ? OFFSET ?",
+        f"SELECT *, count(*) OVER () FROM ({_HOSTS}) AS listed {where} ORDER BY {order} LIMIT ? OFFSET ?",
         (*values, asked.first, asked.skip),
     ).fetchall()
     total = rows[0][-1] if rows else 0
@@ -110,7 +111,7 @@ def _likes(column: str, words: str) -> tuple[list[str], list[Any]]:
     """That every word stands in it, as it is: % and _ are letters like others."""
     apart = storable(words).replace("\0", " ").split()
     escaped = [word.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") for word in apart]
-    return [f"{column} LIKE ? ESCAPE '\\'" for _ in apart], [f"%{word}%" for word in escaped]
+    return [f"lower({column}) LIKE lower(?) ESCAPE '\\'" for _ in apart], [f"%{word}%" for word in escaped]
 
 
 def _ordered(column: str, descending: bool, then: str, back: bool = False) -> str:

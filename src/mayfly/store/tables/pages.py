@@ -6,20 +6,18 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from mayfly.core.model import PageId, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import Outcome, Page
 from mayfly.store.tables import seen
 from mayfly.store.tables.words import phrases
 
-_COLUMNS = """
+PAGE_COLUMNS = """
 SELECT p.id, p.url, p.host, p.site, p.source, coalesce(s.url, ''), p.anchor, p.context, p.rank, p.found_at, p.published,
     p.published_from, p.fetched_at, p.delay, p.outcome, p.reason, p.status, p.final_url, p.canonical,
     coalesce(t.title, ''), p.language, coalesce(t.text, ''), p.body_hash, p.duplicate_of, p.warc, p.landed
 """
-_WITH = "LEFT JOIN sources AS s ON s.id = p.source LEFT JOIN texts AS t ON t.landed = p.landed"
-SELECT = f"{_COLUMNS} FROM pages AS p {_WITH} "
-# Words come first, so that the newest are found without looking at all that have them.
-_SEARCH = f"{_COLUMNS} FROM words CROSS JOIN pages AS p ON p.landed = words.rowid {_WITH}"
+FROM_PAGES = "LEFT JOIN sources AS s ON s.id = p.source LEFT JOIN texts AS t ON t.landed = p.landed"
+SELECT = f"{PAGE_COLUMNS} FROM pages AS p {FROM_PAGES} "
 
 
 def settled(
@@ -48,10 +46,7 @@ def at_url(database: Database, url: str) -> Page | None:
 def search(database: Database, words: str, first: int) -> list[Page]:
     """Kept pages that have all these words, the newest first."""
     asked = phrases(words)
-    if not asked:
-        return []
-    sql = f"{_SEARCH} WHERE words MATCH ? AND p.outcome = 'fetched' ORDER BY words.rowid DESC LIMIT ?"
-    return read(database.execute(sql, (" ".join(asked), first)))
+    return database.words.search(database, asked, first) if asked else []
 
 
 def by_id(database: Database, page: PageId) -> Page | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mayfly.core.model import PageId, Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint, PastPage
 from mayfly.store.records import LinkSpan, WaitingPage
 from mayfly.store.tables import clicks
@@ -25,7 +27,9 @@ class Span(NamedTuple):
 def span_since(database: Database, since: Seconds) -> Span:
     """From the first thing that happened at or after that time to the last."""
     first, last = database.execute(
-        "SELECT (SELECT seq FROM log WHERE at >= ? ORDER BY seq LIMIT 1), (SELECT max(seq) FROM log)", (since,)
+        f"SELECT (SELECT seq FROM log WHERE {database.mine} AND at >= ? ORDER BY seq LIMIT 1),"
+        f" (SELECT max(seq) FROM log WHERE {database.mine})",
+        (since,),
     ).get
     return Span(0, 0) if first is None else Span(first - 1, last)
 
@@ -34,19 +38,19 @@ def chunk(database: Database, span: Span) -> tuple[list[Past], Span]:
     """The first part of what happened, and the rest of the span."""
     rows: list[Any] = database.execute(
         "SELECT seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since FROM log"
-        " WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        f" WHERE {database.mine} AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (*span, _CHUNK),
     ).fetchall()
     if not rows:
         return [], Span(span.upto, span.upto)
-    shown = _shown(database, rows[0][0], rows[-1][0])
+    shown = _shown(database, [row[0] for row in rows if row[2] in ("crawl", "hint")])
     told = [_past(database, row, shown) for row in rows if row[2] != "failure"]
     return told, Span(rows[-1][0], span.upto)
 
 
 def step(database: Database, step: ClockStep) -> None:
-    database.execute("INSERT INTO log (at, kind) VALUES (?, 'step')", (step.at,))
-    database.execute("INSERT INTO steps VALUES (?, ?)", (database.last_insert_rowid(), step.by))
+    seq = database.execute("INSERT INTO log (at, kind) VALUES (?, 'step') RETURNING seq", (step.at,)).get
+    database.execute("INSERT INTO steps VALUES (?, ?)", (seq, step.by))
 
 
 def waiting(database: Database) -> list[WaitingPage]:
@@ -54,14 +58,14 @@ def waiting(database: Database) -> list[WaitingPage]:
     sources: defaultdict[PageId, dict[SourceId, None]] = defaultdict(dict)
     for page, source in database.execute(
         "SELECT links.page, links.source FROM pages JOIN links ON links.page = pages.id"
-        " WHERE pages.outcome = 'waiting' ORDER BY pages.id, links.crawl"
+        f" WHERE {database.mine} AND pages.outcome = 'waiting' ORDER BY pages.id, links.crawl"
     ):
         sources[page][source] = None
     return [
         WaitingPage(row[0], row[1], row[2], list(sources[row[0]]) or [row[3]], row[4], row[5], None, *row[6:])
         for row in database.execute(
             "SELECT id, url, site, source, published, found_at, rank, retry_at, tries FROM pages"
-            " WHERE outcome = 'waiting' ORDER BY id"
+            f" WHERE {database.mine} AND outcome = 'waiting' ORDER BY id"
         )
     ]
 
@@ -80,7 +84,7 @@ def crawl_gaps(database: Database) -> dict[SourceId, Seconds]:
     """The median time between two crawls of each source."""
     rows: list[Any] = database.execute(
         "SELECT source, median(gap) FROM (SELECT source, at - lag(at) OVER (PARTITION BY source ORDER BY at) AS gap"
-        " FROM log WHERE kind = 'crawl') WHERE gap IS NOT NULL GROUP BY source"
+        " FROM log WHERE kind = 'crawl') AS gaps WHERE gap IS NOT NULL GROUP BY source"
     ).fetchall()
     return dict(rows)
 
@@ -100,14 +104,16 @@ def _past(database: Database, row: Any, shown: dict[int, Any]) -> Past:
     return PastClicks(at, clicks.between(database, behind, upto, seq))
 
 
-def _shown(database: Database, first: int, last: int) -> dict[int, Any]:
-    """What the crawls of a span showed, by crawl: pages that were new, those new on it only and their ranks."""
+def _shown(database: Database, crawls: list[int]) -> dict[int, Any]:
+    """What these crawls showed, by crawl: pages that were new, those new on it only and their ranks."""
     shown: dict[int, Any] = {}
+    if not crawls:
+        return shown
     for crawl, page, is_first, rank, *more in database.execute(
         "SELECT crawl, page, first, links.rank, site, shown_published, url, anchor, context"
-        " FROM links JOIN pages ON pages.id = page"
-        " WHERE crawl >= ? AND crawl <= ? AND first IS NOT NULL ORDER BY crawl, place",
-        (first, last),
+        " FROM carray(?) AS asked CROSS JOIN links JOIN pages ON pages.id = page"
+        " WHERE crawl = asked.value AND first IS NOT NULL ORDER BY crawl, place",
+        (database.array(np.array(crawls, np.int64)),),
     ):
         new, known, ranks = shown.setdefault(crawl, ([], [], []))
         if is_first:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import apsw
 import numpy as np
 
 from mayfly.core.model import WEEK, Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import Retention
 from mayfly.store.tables import seen
 
 _STRETCH = 5000  # rows that are looked at together
 _SOURCES = 200  # whose shows are
 _MOST_UNKNOWN = 1_000_000  # clicks of pages nobody knows; a log can hold anything
-_VACUUM_PAGES = 256
-_MERGE_PAGES = 64
 
 
 class Sweep(NamedTuple):
@@ -67,7 +64,7 @@ def sweeps(now: Seconds, keep: Retention) -> list[Sweep]:
             "texts",
             "texts",
             "landed",
-            "kept AND landed IN (SELECT landed FROM pages WHERE landed = texts.landed AND fetched_at < ?)",
+            "kept = 1 AND landed IN (SELECT landed FROM pages WHERE landed = texts.landed AND fetched_at < ?)",
             (now - keep.text,),
             "UPDATE {table} SET text = '', kept = 0",
         ),
@@ -104,20 +101,7 @@ def about_to_go(
     if not len(shown):
         return shown, rows[-1][0] if rows else None
     old: list[Any] = database.execute(
-        "SELECT hash FROM carray(?) AS asked CROSS JOIN seen ON hash = asked.value WHERE day < ?",
-        (apsw.carray(shown), seen.day_of(now - keep.seen)),
+        "SELECT hash FROM carray(?) AS asked CROSS JOIN seen WHERE hash = asked.value AND day < ?",
+        (database.array(shown), seen.day_of(now - keep.seen)),
     ).fetchall()
     return np.array([row[0] for row in old], np.int64), rows[-1][0]
-
-
-def give_back(database: Database) -> bool:
-    """Give some free space back to the disk; whether there may be more."""
-    database.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
-    return int(database.pragma("freelist_count")) > 0
-
-
-def tidy_words(database: Database) -> bool:
-    """Merge some of the index of words, which else keeps what was deleted; whether there may be more."""
-    before = database.total_changes()
-    database.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (_MERGE_PAGES,))
-    return database.total_changes() - before >= 2

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from mayfly.core.model import DAY, IntArray, PageId, Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
+from mayfly.store.tables import totals
 from mayfly.urls import same_page
 
 _NONE = np.empty(0, np.int64)
@@ -32,8 +32,9 @@ def pages_of(database: Database, hashes: IntArray) -> dict[int, PageId]:
         return {}
     return dict(
         database.execute(
-            "SELECT hash, page FROM carray(?) AS asked CROSS JOIN seen ON hash = asked.value", (apsw.carray(hashes),)
-        ).fetchall()  # type: ignore[arg-type]
+            "SELECT hash, page FROM carray(?) AS asked CROSS JOIN seen WHERE hash = asked.value",
+            (database.array(hashes),),
+        ).fetchall()
     )
 
 
@@ -41,9 +42,10 @@ def remember(database: Database, hashes: IntArray, at: Seconds) -> None:
     """That these were seen, without a page."""
     if len(hashes):
         database.execute(
-            "INSERT INTO seen SELECT value, 0, ? FROM carray(?) ORDER BY value", (day_of(at), apsw.carray(hashes))
+            "INSERT INTO seen SELECT value, 0, CAST(? AS BIGINT) FROM carray(?) ORDER BY value",
+            (day_of(at), database.array(hashes)),
         )
-        database.execute("UPDATE totals SET seen = seen + ?", (len(hashes),))
+        totals.add(database, seen=len(hashes))
 
 
 def alias(database: Database, hashes: Sequence[int], page: PageId, at: Seconds) -> None:
@@ -52,9 +54,9 @@ def alias(database: Database, hashes: Sequence[int], page: PageId, at: Seconds) 
         return
     day = day_of(at)
     database.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(number, page, day) for number in hashes])
-    database.execute("UPDATE totals SET seen = seen + ?", (len(hashes),))
+    totals.add(database, seen=len(hashes))
     database.executemany("INSERT INTO addresses VALUES (?, ?)", [(page, number) for number in hashes])
-    database.execute("INSERT OR IGNORE INTO addresses SELECT id, hash FROM pages WHERE id = ?", (page,))
+    database.execute("INSERT INTO addresses SELECT id, hash FROM pages WHERE id = ? ON CONFLICT DO NOTHING", (page,))
 
 
 def shown_elsewhere(database: Database, pages: set[PageId], shown: IntArray) -> set[PageId]:
@@ -62,8 +64,8 @@ def shown_elsewhere(database: Database, pages: set[PageId], shown: IntArray) -> 
     if not pages:
         return set()
     rows: list[Any] = database.execute(
-        "SELECT page, hash FROM carray(?) AS asked CROSS JOIN addresses ON page = asked.value",
-        (apsw.carray(np.fromiter(pages, np.int64, len(pages))),),
+        "SELECT page, hash FROM carray(?) AS asked CROSS JOIN addresses WHERE page = asked.value",
+        (database.array(np.fromiter(pages, np.int64, len(pages))),),
     ).fetchall()
     return {page for page, number in rows if _has(shown, number)}
 
@@ -78,7 +80,7 @@ def touch(database: Database, hashes: IntArray, at: Seconds) -> None:
     if len(hashes):
         database.execute(
             "UPDATE seen SET day = ?1 WHERE day < ?1 AND hash IN (SELECT value FROM carray(?2))",
-            (day_of(at), apsw.carray(hashes)),
+            (day_of(at), database.array(hashes)),
         )
 
 
@@ -89,7 +91,10 @@ def shown_by(database: Database, source: SourceId) -> IntArray:
 
 
 def save_shown(database: Database, source: SourceId, hashes: IntArray) -> None:
-    database.execute("INSERT OR REPLACE INTO shows VALUES (?, ?)", (source, hashes.tobytes()))
+    database.execute(
+        "INSERT INTO shows VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET hashes = excluded.hashes",
+        (source, hashes.tobytes()),
+    )
 
 
 def shows(database: Database, sources: Sequence[SourceId]) -> dict[SourceId, frozenset[int]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mayfly.core.model import Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.records import Estimate, Memory, NewSource, Source, SourceState
 from mayfly.store.tables.words import storable
 from mayfly.urls import host_of, site_of
@@ -19,9 +19,11 @@ SELECT id, url, host, site, kind, state, reason, pinned, found_at, found_on, cra
 FROM sources LEFT JOIN estimates ON source = id
 """
 
+_OVER = "ON CONFLICT (source) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in Estimate._fields[1:])
+
 
 def all_of(database: Database) -> list[Source]:
-    return _read(database.execute(_SELECT + "ORDER BY id"))
+    return _read(database.execute(f"{_SELECT} WHERE {database.mine} ORDER BY id"))
 
 
 def some(database: Database, ids: Sequence[SourceId]) -> list[Source]:
@@ -33,12 +35,13 @@ def at_url(database: Database, url: str) -> Source | None:
 
 
 def edited(database: Database, after: int) -> list[Source]:
-    return _read(database.execute(_SELECT + "WHERE revision > ? ORDER BY revision", (after,)))
+    return _read(database.execute(f"{_SELECT} WHERE {database.mine} AND revision > ? ORDER BY revision", (after,)))
 
 
 def add(database: Database, at: Seconds, found: Sequence[NewSource]) -> list[SourceId]:
     """Numbers of those that are new here; the others stay as they are."""
     new: list[SourceId] = []
+    _next_revision(database)  # who numbers holds it, so that nobody else does
     number = int(database.execute("SELECT coalesce(max(id) + 1, 0) FROM sources").get)
     for source in found:
         if database.execute("SELECT 1 FROM sources WHERE url = ?", (source.url,)).fetchone():
@@ -71,21 +74,18 @@ def pin(database: Database, source: SourceId, every: Seconds | None) -> None:
 
 
 def save_estimates(database: Database, estimates: Sequence[Estimate]) -> None:
-    database.executemany(
-        "INSERT OR REPLACE INTO estimates VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        estimates,
-    )
+    database.executemany(f"INSERT INTO estimates VALUES (?, ?, ?, ?, ?, ?, ?, ?) {_OVER}", estimates)
 
 
 def keep_page_values(database: Database, weights: bytes) -> None:
     database.execute(
-        "INSERT INTO learned VALUES ('page-values', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (weights,),
+        "INSERT INTO learned VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (database.name("page-values"), weights),
     )
 
 
 def page_values(database: Database) -> bytes | None:
-    row: Any = database.execute("SELECT value FROM learned WHERE name = 'page-values'").fetchone()
+    row: Any = database.execute("SELECT value FROM learned WHERE name LIKE 'page-values%' ORDER BY name").fetchone()
     return None if row is None else bytes(row[0])
 
 
@@ -97,8 +97,7 @@ def _change(database: Database, source: SourceId, what: str, values: tuple[Any, 
 
 
 def _next_revision(database: Database) -> int:
-    database.execute("UPDATE meta SET value = value + 1 WHERE name = 'revision'")
-    return int(database.execute("SELECT value FROM meta WHERE name = 'revision'").get)
+    return int(database.execute("UPDATE meta SET value = value + 1 WHERE name = 'revision' RETURNING value").get)
 
 
 def _read(rows: Iterable[Any]) -> list[Source]:

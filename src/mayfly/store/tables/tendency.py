@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mayfly.core.model import Seconds
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.listings import HostYield
 
 # Old, twice there or none: what a source showed as new and was not.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mayfly.core.model import Seconds, SourceId
-from mayfly.store.connection import Database
+from mayfly.store.database import Database
 from mayfly.store.listings import Beat, Believed, Counted, PageColumns, VisitOfSource
 
 _CHUNK = 20_000  # pages at once
@@ -84,7 +84,8 @@ def fetched_since(database: Database, landed: int) -> PageColumns:
 def beats(database: Database, since: Seconds, width: Seconds) -> list[Beat]:
     """Counts of the end of the log, by equal parts of the time."""
     sql = (
-        "SELECT CAST(at / ?1 AS INTEGER) * ?1, sum(kind = 'crawl'), sum(kind = 'fetch'), sum(kind = 'failure') FROM log"
+        "SELECT floor(at / ?1) * ?1, count(*) FILTER (WHERE kind = 'crawl'), count(*) FILTER (WHERE kind = 'fetch'),"
+        " count(*) FILTER (WHERE kind = 'failure') FROM log"
         " WHERE seq > (SELECT max(seq) FROM log) - ?2 AND at >= ?3 GROUP BY 1 ORDER BY 1"
     )
     rows: list[Any] = database.execute(sql, (width, _BEATS_OF, since)).fetchall()

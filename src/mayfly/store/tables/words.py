@@ -8,11 +8,13 @@ _MOST_WORDS, _MOST_CHARACTERS = 12, 300
 
 
 def storable(text: str) -> str:
-    r"""The same text without halves of characters, which JSON can spell and UTF-8 cannot.
+    r"""The same text without halves of characters, which UTF-8 cannot spell, and zeros, which PostgreSQL cannot keep.
 
     >>> storable("caf\u00e9 \ud83d")
     'café ?'
     """
+    if "\0" in text:
+        text = text.replace("\0", " ")
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

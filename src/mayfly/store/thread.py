@@ -1,4 +1,4 @@
-"""The one thread that talks to SQLite, and how the event loop talks to it.
+"""The one thread that talks to a database, and how the event loop talks to it.
 
 Reads run one by one, each on a snapshot. Writes that come together share a transaction, for a commit costs more than
 what it holds, and to wake another thread costs nearly as much; so they wait for each other for some milliseconds. If
@@ -14,29 +14,64 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
-
-import apsw
+from collections.abc import Callable
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from mayfly.core.model import Seconds
 from mayfly.errors import RunError
-from mayfly.store.connection import FATAL, Database, connect, explained
-from mayfly.store.schema import MIGRATIONS
 
 _T = TypeVar("_T")
+_D = TypeVar("_D")
+_Opened = TypeVar("_Opened", covariant=True)
 _MOST_TOGETHER = 256
 _LONGEST: Seconds = 0.02  # of a transaction, before what waits is left to the next one
 _GATHERING: Seconds = 0.02  # a write waits for others: at 500 writes a second that saves a tenth of all a fetch costs
 _PATIENCE: Seconds = 60.0  # with other processes that write
 _Mode: TypeAlias = Literal["read", "write", "alone"]
-_BUSY = (apsw.BusyError, apsw.ProtocolError)
+
+
+class Engine(Protocol[_Opened]):
+    """A kind of database: how it is opened, and what a transaction is there. All of it happens in the thread."""
+
+    name: str  # for people
+    read_only: bool
+
+    @property
+    def fatal(self) -> tuple[type[BaseException], ...]:
+        """Errors after which the whole transaction is undone, whatever part of it failed."""
+
+    @property
+    def busy(self) -> tuple[type[BaseException], ...]:
+        """Errors that may be over soon."""
+
+    def open(self) -> _Opened: ...
+    def close(self) -> None: ...
+    def begin(self, write: bool) -> None: ...
+    def commit(self) -> None: ...
+    def roll_back(self) -> None:
+        """Undo what is not committed, if there is anything."""
+
+    def mark(self) -> None:
+        """Begin a part that may be undone alone."""
+
+    def forget_mark(self) -> None: ...
+    def back_to_mark(self) -> None: ...
+    def explained(self, error: BaseException) -> RunError:
+        """One sentence: what went wrong where, and what to do."""
+
+
+class Fence(Protocol):
+    """Who may write for a shard, and who may not any more."""
+
+    shard: int
+
+    def check(self, database: Any) -> None:
+        """Within a transaction: raise an error if the shard is another's now, else keep it ours until it is over."""
 
 
 class _Job(NamedTuple):
     mode: _Mode
-    work: Callable[[Database], Any]
+    work: Callable[[Any], Any]
     future: asyncio.Future[Any]
 
 
@@ -46,20 +81,18 @@ class _Done(NamedTuple):
     error: BaseException | None = None
 
 
-class SqliteThread:
+class StoreThread(Generic[_D]):
     """A database that is read and written from an event loop without stopping it."""
 
-    def __init__(self, path: Path, *, read_only: bool = False, migrations: Sequence[str] = MIGRATIONS) -> None:
-        self.path = path
-        self._read_only = read_only
-        self._migrations = migrations
+    def __init__(self, engine: Engine[_D]) -> None:
+        self._engine = engine
         self._queue: queue.SimpleQueue[list[_Job | None]] = queue.SimpleQueue()
         self._gathered: list[_Job | None] = []  # not handed over yet
         self._ahead: deque[_Job | None] = deque()  # taken from the queue, and not begun
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
         self._closed: asyncio.Future[None]
-        self._database: Database
+        self._database: _D
 
     async def start(self) -> None:
         """Open the database; a `RunError` says why that cannot be."""
@@ -84,23 +117,23 @@ class SqliteThread:
             await self._closed
             thread.join()
 
-    async def read(self, work: Callable[[Database], _T]) -> _T:
+    async def read(self, work: Callable[[_D], _T]) -> _T:
         """What `work` finds."""
         return await self._ask("read", work)
 
-    async def write(self, work: Callable[[Database], _T]) -> _T:
+    async def write(self, work: Callable[[_D], _T]) -> _T:
         """What `work` returns, once what it wrote is safe. It may run twice: it must change the database only."""
-        if self._read_only:
-            raise RunError(f"{self.path} is open for reading only")
+        if self._engine.read_only:
+            raise RunError(f"{self._engine.name} is open for reading only")
         return await self._ask("write", work)
 
-    async def alone(self, work: Callable[[Database], _T]) -> _T:
+    async def alone(self, work: Callable[[_D], _T]) -> _T:
         """What `work` returns, which is run outside any transaction."""
         return await self._ask("alone", work)
 
-    def _ask(self, mode: _Mode, work: Callable[[Database], _T]) -> asyncio.Future[_T]:
+    def _ask(self, mode: _Mode, work: Callable[[_D], _T]) -> asyncio.Future[_T]:
         if self._thread is None:
-            raise RuntimeError(f"{self.path} is not open")
+            raise RuntimeError(f"{self._engine.name} is not open")
         future: asyncio.Future[_T] = self._loop.create_future()
         self._gathered.append(_Job(mode, work, future))
         if mode != "write" or len(self._gathered) >= _MOST_TOGETHER:
@@ -118,15 +151,15 @@ class SqliteThread:
 
     def _run(self, opened: asyncio.Future[None]) -> None:
         try:
-            self._database = connect(self.path, read_only=self._read_only, migrations=self._migrations)
+            self._database = self._engine.open()
         except BaseException as error:
             return self._deliver([_Done(opened, None, error)])
         self._deliver([_Done(opened, None)])
         while (job := self._next()) is not None:
             self._deliver(self._write(self._together(job)) if job.mode == "write" else [self._read(job)])
         try:
-            self._database.close()
-        except apsw.Error as error:
+            self._engine.close()
+        except Exception as error:
             return self._deliver([_Done(self._closed, None, self._told(error))])
         self._deliver([_Done(self._closed, None)])
 
@@ -154,7 +187,7 @@ class SqliteThread:
     def _read(self, job: _Job) -> _Done:
         try:
             return _Done(job.future, self._patiently(lambda: self._looked(job)))
-        except FATAL as error:
+        except self._engine.fatal as error:
             return _Done(job.future, None, self._told(error))
         except BaseException as error:
             return _Done(job.future, None, error)
@@ -162,22 +195,22 @@ class SqliteThread:
     def _looked(self, job: _Job) -> Any:
         if job.mode == "alone":
             return job.work(self._database)
-        self._roll_back()
-        self._database.execute("BEGIN")
+        self._engine.roll_back()
+        self._engine.begin(write=False)
         try:
             return job.work(self._database)
         finally:
-            self._roll_back()  # there is nothing to keep
+            self._engine.roll_back()  # there is nothing to keep
 
     def _write(self, jobs: list[_Job]) -> list[_Done]:
         try:
             try:
                 done = self._patiently(lambda: self._transaction(jobs, self._plainly))
-            except FATAL:
+            except self._engine.fatal:
                 raise
             except Exception:
                 done = self._patiently(lambda: self._transaction(jobs, self._in_savepoint))
-        except FATAL as error:
+        except self._engine.fatal as error:
             return [_Done(job.future, None, self._told(error)) for job in jobs]
         except BaseException as error:
             return [_Done(job.future, None, error) for job in jobs]
@@ -186,39 +219,34 @@ class SqliteThread:
 
     def _transaction(self, jobs: list[_Job], run: Callable[[_Job], _Done]) -> list[_Done]:
         """Run as many of the jobs as there is time for."""
-        database, done = self._database, []
-        self._roll_back()
-        database.execute("BEGIN IMMEDIATE")
+        engine, done = self._engine, []
+        engine.roll_back()
+        engine.begin(write=True)
         try:
             end = time.monotonic() + _LONGEST
             for job in jobs:
                 done.append(run(job))
                 if time.monotonic() > end:
                     break
-            database.execute("COMMIT")
+            engine.commit()
         except BaseException:
-            self._roll_back()
+            engine.roll_back()
             raise
         return done
-
-    def _roll_back(self) -> None:
-        """Undo what is not committed. Some errors have done it already; a broken disk may let it succeed only later."""
-        if self._database.in_transaction:
-            self._database.execute("ROLLBACK")
 
     def _plainly(self, job: _Job) -> _Done:
         return _Done(job.future, job.work(self._database))
 
     def _in_savepoint(self, job: _Job) -> _Done:
-        self._database.execute("SAVEPOINT one")
+        self._engine.mark()
         try:
             result = job.work(self._database)
-        except FATAL:
+        except self._engine.fatal:
             raise
         except Exception as error:
-            self._database.execute("ROLLBACK TO one; RELEASE one")
+            self._engine.back_to_mark()
             return _Done(job.future, None, error)
-        self._database.execute("RELEASE one")
+        self._engine.forget_mark()
         return _Done(job.future, result)
 
     def _patiently(self, work: Callable[[], _T]) -> _T:
@@ -227,13 +255,13 @@ class SqliteThread:
         while True:
             try:
                 return work()
-            except _BUSY:
+            except self._engine.busy:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.01)
 
     def _told(self, error: BaseException) -> RunError:
-        told = explained(error, self.path)
+        told = self._engine.explained(error)
         told.__cause__ = error
         return told
 

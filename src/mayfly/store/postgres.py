@@ -1,0 +1,60 @@
+"""The store of many machines: PostgreSQL. On one machine it works, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mayfly.core.model import Seconds
+from mayfly.store.postgres_database import PostgresDatabase
+from mayfly.store.postgres_engine import PostgresEngine
+from mayfly.store.postgres_schema import SHARDS, shard_of
+from mayfly.store.pruning import sweep
+from mayfly.store.records import Complaint, Host, Retention
+from mayfly.store.table_store import TableStore
+from mayfly.store.tables import checks
+from mayfly.store.thread import Fence, StoreThread
+from mayfly.urls import site_of
+
+_SIZE = (
+    "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"
+    " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+)
+
+
+class PostgresStore(TableStore):
+    """Implements `store.Store`; of one shard, if it is given a fence."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        read_only: bool = False,
+        shards: int = SHARDS,
+        fence: Fence | None = None,
+        crawls: bool = False,
+        **how: Any,
+    ) -> None:
+        engine = PostgresEngine(url, read_only, shards=shards, fence=fence, crawls=crawls, **how)
+        self._name, self._fence, self._shards = engine.name, fence, shards
+        self._thread: StoreThread[PostgresDatabase] = StoreThread(engine)
+        super().__init__(self._thread)
+
+    async def hosts(self) -> list[Host]:
+        found = await super().hosts()
+        if self._fence is None:
+            return found
+        return [one for one in found if shard_of(site_of(one.host), self._shards) == self._fence.shard]
+
+    async def stats(self) -> dict[str, float]:
+        return await self._read(_stats)
+
+    async def check(self) -> list[Complaint]:
+        return await self._read(lambda database: checks.complaints(database, self._name))
+
+    async def prune(self, now: Seconds, retention: Retention) -> dict[str, int]:
+        return await sweep(self._thread, now, retention)  # autovacuum gives the space back
+
+
+def _stats(database: PostgresDatabase) -> dict[str, float]:
+    size = float(database.execute(_SIZE).get or 0)
+    return checks.counts(database) | {"bytes": size, "free_bytes": 0, "wal_bytes": 0}

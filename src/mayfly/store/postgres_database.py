@@ -1,0 +1,147 @@
+"""A connection to PostgreSQL in the hands of one thread: it waits for each answer on an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import cache, cached_property
+from typing import Any, TypeVar
+
+from mayfly.core.model import IntArray, Seconds
+from mayfly.store.glimpses import Glimpses
+from mayfly.store.tsvector import TsVector
+
+_T = TypeVar("_T")
+_NUMBERED = re.compile(r"\?(\d*)")
+_INDEXED = re.compile(r" INDEXED BY \w+")  # PostgreSQL knows itself
+_NUMBERING = 0x4D617966  # the lock of whoever gives numbers that others read as cursors
+
+
+class Rows:
+    """Implements `database.Rows`."""
+
+    def __init__(self, records: list[Any]) -> None:
+        self._rows = [tuple(record) for record in records]
+
+    @property
+    def get(self) -> Any:
+        if not self._rows:
+            return None
+        first = self._rows[0]
+        return first[0] if len(first) == 1 else first
+
+    def fetchone(self) -> Any:
+        return self._rows[0] if self._rows else None
+
+    def fetchall(self) -> list[Any]:
+        return self._rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+
+class PostgresDatabase:
+    """Implements `database.Database`."""
+
+    words = TsVector()
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, patience: Seconds | None, shard: int | None) -> None:
+        """`patience`: of one statement; a network may be silent for ever. None: as long as it takes."""
+        self._loop, self._patience = loop, patience
+        self._connection: Any = None
+        self._prepared: dict[str, Any] = {}
+        self._status = ""
+        self._shard = shard
+        self._last: list[Callable[[], None]] = []
+        self._numbering = False
+        self.seed = 0
+        self.mine = "TRUE" if shard is None else f"shard = {shard}"
+        self.mine_or_found = "TRUE" if shard is None else f"(pages.shard = {shard} OR pages.finder = {shard})"
+
+    def use(self, connection: Any) -> None:
+        """Speak through this one from now on."""
+        self._connection = connection
+        self._prepared.clear()
+
+    def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """What comes of it; a `TimeoutError` if nothing does."""
+        return self._loop.run_until_complete(asyncio.wait_for(work, self._patience))
+
+    @cached_property
+    def glimpses(self) -> Glimpses:
+        """For who reads."""
+        return Glimpses()
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Rows:
+        return Rows(self.wait(self._fetch(sql, values)))
+
+    async def _fetch(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        statement = self._prepared.get(sql)
+        if statement is None:
+            statement = self._prepared[sql] = await self._connection.prepare(spoken(sql))
+        records: list[Any] = await statement.fetch(*values)
+        self._status = statement.get_statusmsg()
+        return records
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
+        if some := list(rows):
+            self.wait(self._connection.executemany(spoken(sql), some))
+
+    def plainly(self, sql: str) -> None:
+        """Statements without values."""
+        self.wait(self._connection.execute(sql))
+
+    def changes(self) -> int:
+        count = self._status.rpartition(" ")[2]
+        return int(count) if count.isdigit() else 0
+
+    def array(self, numbers: IntArray) -> list[int]:
+        return numbers.tolist()
+
+    def name(self, cursor: str) -> str:
+        return cursor if self._shard is None else f"{cursor}:{self._shard}"
+
+    def last(self, work: Callable[[], None]) -> None:
+        self._last.append(work)
+
+    def in_turn(self) -> None:
+        if not self._numbering:
+            self.execute("SELECT pg_advisory_xact_lock(?)", (_NUMBERING,))
+            self._numbering = True
+
+    # For the engine
+
+    def begun(self) -> None:
+        """A transaction has begun, or is over."""
+        self._last.clear()
+        self._numbering = False
+
+    @property
+    def left(self) -> int:
+        """How much is still to be done last."""
+        return len(self._last)
+
+    def forget_last(self, behind: int) -> None:
+        """Of what is to be done last, all that was said later than this."""
+        del self._last[behind:]
+
+    def do_last(self) -> None:
+        """What many writers want: numbers and counts. From the first of it on, others wait."""
+        if self._last:
+            self.in_turn()
+        while self._last:
+            works, self._last = self._last, []
+            for work in works:
+                work()
+
+
+@cache
+def spoken(sql: str) -> str:
+    """As PostgreSQL writes it: `?` is `$1`, `$2`, ….
+
+    >>> spoken("UPDATE a SET b = ?1, c = ?1 WHERE d = ?2"), spoken("SELECT a FROM b INDEXED BY c WHERE d = ? AND e = ?")
+    ('UPDATE a SET b = $1, c = $1 WHERE d = $2', 'SELECT a FROM b WHERE d = $1 AND e = $2')
+    """
+    number = iter(range(1, 1000))
+    return _NUMBERED.sub(lambda match: f"${match[1] or next(number)}", _INDEXED.sub("", sql))

@@ -1,0 +1,16 @@
+"""Single numbers by name: cursors, counters."""
+
+from __future__ import annotations
+
+from mayfly.store.database import Database
+
+
+def get(database: Database, name: str) -> int | None:
+    row = database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def put(database: Database, name: str, value: int) -> None:
+    database.execute(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, value)
+    )
