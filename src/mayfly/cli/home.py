@@ -17,11 +17,11 @@ import typer
 
 from mayfly.cli import words
 from mayfly.cli.layers import FILE, SETTINGS, Origin, Setting, read_file, resolve, shown
-from mayfly.cli.network import user_agent
 from mayfly.crawl.checkup import LAST_RUN as LAST_RUN
 from mayfly.crawl.checkup import last_run as last_run
 from mayfly.crawl.settings import Settings
 from mayfly.errors import RunError, UsageError
+from mayfly.fetch.agent import user_agent
 from mayfly.store.sqlite import SqliteStore
 
 DEFAULT = Path("mayfly-home")

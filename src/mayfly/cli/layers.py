@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from mayfly.cli import words
-from mayfly.cli.network import user_agent
 from mayfly.core.estimates import ESTIMATORS
 from mayfly.core.policies import POLICIES
 from mayfly.crawl.settings import Settings
 from mayfly.errors import UsageError
+from mayfly.fetch.agent import user_agent
 
 Origin: TypeAlias = Literal["default", "file", "environment", "flag"]
 Value: TypeAlias = str | float | int | bool | tuple[str, ...]

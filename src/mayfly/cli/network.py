@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import mayfly
-from mayfly.errors import UsageError
+from mayfly.fetch.agent import AGENT as AGENT
+from mayfly.fetch.agent import user_agent
 
 if TYPE_CHECKING:  # takes a third of a second, which other commands need not wait for
     from mayfly.fetch.answers import Limits
     from mayfly.fetch.http import Fetcher
-
-AGENT = "mayfly"  # the name robots.txt knows us by
 
 AllowPrivate = Annotated[
     str | None,
@@ -45,14 +43,3 @@ def fetcher(
         vetting=Vetting(part for part in (allow_private or "").split(",") if part),
         routes=Routes([ConnectTo.parse(rule) for rule in connect_to or []]),
     )
-
-
-def user_agent(contact: str | None, where: str = "--contact") -> str:
-    """Who we say we are.
-
-    >>> user_agent("https://example.com/bot").split("/")[0]
-    'mayfly'
-    """
-    if contact is not None and (not contact.isprintable() or not contact.isascii() or set(contact) & set("()\\")):
-        raise UsageError(f"{where} must be plain ASCII without brackets, as mail@example.com, not {contact!r}")
-    return f"{AGENT}/{mayfly.__version__}" + (f" (+{contact})" if contact else "")

@@ -6,6 +6,7 @@ A locked site costs nothing: it is not looked at again before the moment it is f
 from __future__ import annotations
 
 import heapq
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,12 @@ class Bucket:
         """Begin to count, with one token."""
         self._tokens, self._at = 1.0, now
 
+    def pace(self, rate: PerSecond, now: Seconds) -> None:
+        """So many a second from now on; what was saved up is cut to what may be."""
+        self._fill(now)
+        self._rate, self._room = rate, 1.0 + _SAVED * rate
+        self._tokens = min(self._tokens, self._room)
+
     def take(self, now: Seconds) -> bool:
         """A request leaves, if it may."""
         self._fill(now)
@@ -116,7 +123,9 @@ class Bucket:
     def next_token(self, now: Seconds) -> Seconds:
         """When the next request may leave."""
         self._fill(now)
-        return now if self._tokens >= _WHOLE else now + (1 - self._tokens) / self._rate
+        if self._tokens >= _WHOLE:
+            return now
+        return now + (1 - self._tokens) / self._rate if self._rate > 0 else math.inf
 
     def _fill(self, now: Seconds) -> None:
         self._tokens = min(self._room, self._tokens + max(0.0, now - self._at) * self._rate)

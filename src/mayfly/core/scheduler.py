@@ -103,6 +103,15 @@ class Scheduler:
         return self._policy.price
 
     @property
+    def budget(self) -> PerSecond:
+        """Fetches per second."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: PerSecond) -> None:
+        self._budget = budget
+
+    @property
     def known_pages(self) -> int:
         """Pages that wait for a fetch."""
         return len(self._frontier)

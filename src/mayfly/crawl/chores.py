@@ -160,6 +160,7 @@ class Chores:
             )
             for number in range(len(outlook.keys))
             for source in (self._parts.sources[number],)
+            if not source.elsewhere
         ]
 
     def _remark(self, outlook: Outlook, number: int, worth_it: bool) -> str:

@@ -19,7 +19,7 @@ from mayfly.core import events
 from mayfly.core.estimates import ESTIMATORS, Estimator
 from mayfly.core.estimates.blind import Blind
 from mayfly.core.merits import Merits
-from mayfly.core.model import Fetch, Seconds
+from mayfly.core.model import Fetch, PerSecond, Seconds
 from mayfly.core.policies import POLICIES, Policy
 from mayfly.core.politeness import Bucket, Gate
 from mayfly.core.scheduler import Scheduler
@@ -34,6 +34,7 @@ from mayfly.crawl.lock import beat, last_beat
 from mayfly.crawl.parts import Archive, Parts
 from mayfly.crawl.restoring import restore
 from mayfly.crawl.settings import Settings
+from mayfly.crawl.territory import ALL, Territory
 from mayfly.crawl.visits import Visitor
 from mayfly.fetch.http import Fetcher
 from mayfly.fetch.readers import Readers
@@ -45,6 +46,7 @@ _LEAST_DELAY: Seconds = 0.001  # the scheduler keeps sites apart only if there i
 _NAP: Seconds = 0.25
 _SHORTEST_ROUND: Seconds = 0.02  # what a source is worth does not change faster
 _BEAT: Seconds = 5.0  # a beat may be that late
+_LEAST_BUDGET: PerSecond = 1e-6  # that can be planned with
 
 
 class _Stopped(Exception):
@@ -65,12 +67,14 @@ class Crawler:
         *,
         clock: Clock | None = None,
         archive: Archive | None = None,
+        territory: Territory = ALL,
     ) -> None:
         self._home = home
         clock = clock or Clock()
         robots = Robots(fetcher, agent, learned=self._keep_robots)
         self._bucket = Bucket(settings.budget, 0.0)
-        door = Doorman(fetcher, robots, self._bucket, clock.now, settings.host_delay, settings.address_delay)
+        pauses = settings.host_delay, settings.address_delay
+        door = Doorman(fetcher, robots, self._bucket, clock.now, *pauses, territory)
         door.on_pace = self._pace
         visitor = Visitor(fetcher, readers, door)
         patterns = Patterns(settings.only, settings.not_)
@@ -86,6 +90,7 @@ class Crawler:
         self._keeping: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
         self._stopping = False
+        self.idle: Seconds = 0.0  # for so long the budget allowed a fetch, and there was none
         self._nap: asyncio.Future[None] | None = None
 
     @property
@@ -129,8 +134,9 @@ class Crawler:
         parts = self.parts
         await self._remember()
         parts.sources, parts.pages = await restore(
-            parts.store, parts.scheduler, parts.interest, parts.settings, parts.clock.now(), self._told
-        )
+            parts.store, parts.scheduler, parts.interest, parts.settings, parts.clock.now(), self._told,
+            parts.door.territory.ours,
+        )  # fmt: skip
         self.learning = None
 
     def _told(self) -> None:
@@ -144,7 +150,8 @@ class Crawler:
         for kept in await self.parts.store.robots():
             self._robots.remember(*kept)
         last = last_beat(self._home)
-        if last is not None and self.parts.clock.now() - last < LONGEST_DELAY + _BEAT:
+        lately = last is not None and self.parts.clock.now() - last < LONGEST_DELAY + _BEAT
+        if lately or self.parts.door.territory.taken:
             self.parts.door.rest_all()
         beat(self._home)
 
@@ -161,6 +168,12 @@ class Crawler:
             await self._land_all()
         if self._error is not None:
             raise self._error
+
+    def allot(self, rate: PerSecond) -> None:
+        """Spend so many requests a second from now on."""
+        self._bucket.pace(rate, asyncio.get_running_loop().time())
+        self.parts.scheduler.budget = max(rate, _LEAST_BUDGET)
+        self.stir()
 
     def stop(self) -> None:
         """Finish what is in the air, and end. A second call ends at once; what was in the air is due again later."""
@@ -189,7 +202,8 @@ class Crawler:
     async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """One decision."""
         now = loop.time()
-        if self.chores.paused or len(self._flying) >= self.parts.settings.connections:
+        full = len(self._flying) >= self.parts.settings.connections
+        if full or self.chores.paused or not self.parts.door.territory.holds():
             await self._sleep(_NAP)
             return
         ready = self._bucket.next_token(now)
@@ -201,6 +215,7 @@ class Crawler:
         fetch = self.parts.scheduler.next(wall)
         if not isinstance(fetch, Fetch):
             await self._sleep(min(max(fetch.until - wall, 0.001), _NAP))
+            self.idle += loop.time() - now
             return
         self._bucket.take(loop.time())
         self._spawn(self._flights.fly(fetch))

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from mayfly.core.model import Seconds
 from mayfly.core.politeness import Bucket
+from mayfly.crawl.territory import ALL, Territory
 from mayfly.fetch.http import Fetcher
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.robots import Robots
@@ -22,6 +23,7 @@ from mayfly.urls import site_of
 
 _LOOK_UP: Seconds = 1.0  # who waits looks so often whether all is to end
 _STALE: Seconds = 0.5  # a token older than this is given back
+HUB = "hub"  # passages to hubs, which feeds of many shards may share and are asked every other day
 _MOST_IDLE = 10_000  # sites and addresses remembered although nothing is asked of them now
 
 
@@ -67,10 +69,11 @@ class Doorman:
 
     def __init__(
         self, fetcher: Fetcher, robots: Robots, bucket: Bucket, now: Callable[[], Seconds], host_delay: Seconds,
-        address_delay: Seconds,
+        address_delay: Seconds, territory: Territory = ALL,
     ) -> None:  # fmt: skip
         self._fetcher, self._robots, self._bucket, self._now = fetcher, robots, bucket, now
         self._host_delay, self._address_delay = host_delay, address_delay
+        self.territory = territory
         self._sites: dict[str, _Turn] = {}
         self._addresses: dict[str, _Turn] = {}
         self._paced: dict[str, Seconds] = {}  # sites whose robots.txt asks for another pause
@@ -179,6 +182,8 @@ class Passage:
     async def may(self, url: str) -> Reason | None:
         """Asked before each hop; comes back when the request may leave, or says why it may not."""
         self._release()
+        if not self._door.territory.ours(site_of(url)):
+            return Reason.ELSEWHERE
         if self._paid and self._door.must_ask(url):
             self._give_back()
         return await self._door._allows(url) or await self.enter(url)
@@ -187,6 +192,8 @@ class Passage:
         """The same without a look at robots.txt, for robots.txt."""
         self._release()
         door = self._door
+        if self._kind != HUB and not door.territory.ours(site_of(url)):
+            return Reason.ELSEWHERE
         turn = door._turn(site_of(url))
         if not turn.idle:
             self._give_back()
@@ -198,7 +205,7 @@ class Passage:
             self._give_back()
         if not self._paid:
             await door.token(self._owed)
-        if door.stopping:
+        if door.stopping or not door.territory.holds():
             return Reason.STOPPING
         self._paid = self._owed = False
         self.requests += 1

@@ -11,12 +11,23 @@ from mayfly.crawl.candidates import shown_by
 from mayfly.crawl.finder import likely
 from mayfly.crawl.hearsay import Hearsay
 from mayfly.crawl.parts import Parts
+from mayfly.crawl.restoring import leave_to_others
 from mayfly.crawl.visits import Visit, fetched_of, page_retry, site_rest, source_retry
 from mayfly.crawl.watched import KnownPage, Watched, memory_of
 from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
-from mayfly.store.records import Crawled, Fetched, FetchFailure, LandedCrawl, LandedFetch, NewSource, Rest
+from mayfly.store.records import (
+    Crawled,
+    Fetched,
+    FetchFailure,
+    Hinted,
+    LandedCrawl,
+    LandedFetch,
+    NewSource,
+    Rest,
+    ShownLink,
+)
 from mayfly.urls import canonical, site_of
 
 
@@ -100,7 +111,8 @@ class Flights:
         parts.tally.crawls += 1
         parts.tally.found += len(landed.new)
         for page, link in landed.new:
-            parts.pages[page] = KnownPage(link.url, link.site, source.number, crawled.at)
+            if parts.door.territory.ours(link.site):
+                parts.pages[page] = KnownPage(link.url, link.site, source.number, crawled.at)
 
     def _tell(self, source: Watched, crawled: Crawled, landed: LandedCrawl, at: Seconds) -> None:
         """`at` is when it was crawled, by the clock as it is now: it may have been set since."""
@@ -114,6 +126,7 @@ class Flights:
                 crawled.dated_since, [rank or None for rank in landed.known_ranks],
             )
         )  # fmt: skip
+        leave_to_others(self._parts.scheduler, at, new, self._parts.door.territory.ours)
 
     async def _move(self, source: Watched, answer: Response) -> None:
         """A source may be elsewhere now; and come back."""
@@ -201,6 +214,8 @@ class Flights:
             parts.scheduler.observe(events.FetchFailed(at, fetch, at))
             return
         wait = page_retry(page.tries, failed, parts.luck)
+        if failed.reason is Reason.ELSEWHERE and await self._handed_on(page, failed, at):
+            wait = None
         retry_at = None if wait is None else at + wait
         steps = parts.clock.steps
         await parts.store.commit(
@@ -212,6 +227,15 @@ class Flights:
             del parts.pages[fetch.id]
         self._failed(failed, at + moved)
         parts.scheduler.observe(events.FetchFailed(at + moved, fetch, None if retry_at is None else retry_at + moved))
+
+    async def _handed_on(self, page: KnownPage, failed: Failed, at: Seconds) -> bool:
+        """A page leads to a site of another shard: from now on it is a page of that site, and waits there."""
+        there = canonical(failed.url)
+        if there is None or there == page.url:
+            return False
+        source = self._parts.sources[page.source]
+        await self._parts.store.commit(Hinted(source.id, at, [ShownLink(there, site_of(there))], calls=False))
+        return True
 
     def _failed(self, failed: Failed, at: Seconds) -> None:
         """Count a failure; and leave the whole site alone if it is the site's."""

@@ -5,6 +5,7 @@ So there is no second copy of what is believed that could disagree with what is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from mayfly.core import events
@@ -25,6 +26,7 @@ async def restore(
     settings: Settings,
     now: Seconds,
     told: Callable[[], None] = lambda: None,
+    ours: Callable[[str], bool] = lambda site: True,
 ) -> tuple[Sources, Pages]:
     """Bring a scheduler up to date, calling `told` for each thing that happened. Returns sources and waiting pages."""
     sources, kept = Sources(), await store.sources()
@@ -33,6 +35,8 @@ async def restore(
         event = _as_event(past, sources, interest)
         if event is not None:
             scheduler.observe(event)
+            if isinstance(event, events.SourceCrawled):
+                leave_to_others(scheduler, event.at, event.new_pages, ours)
         told()
     for row in kept:
         failed = sources.of(row.id)
@@ -66,6 +70,15 @@ def announce(scheduler: Scheduler, new: Sequence[Watched], settings: Settings, n
         every = one.pinned or settings.record_every or None
         if every is not None and one.active:
             scheduler.observe(events.SourcesPinned(now, [one.number], every))
+
+
+def leave_to_others(
+    scheduler: Scheduler, at: Seconds, pages: Sequence[events.NewPage], ours: Callable[[str], bool]
+) -> None:
+    """Pages of sites that are not ours are fetched by whose they are: they are known, and never compete."""
+    for page in pages:
+        if page.site is not None and not ours(page.site):
+            scheduler.observe(events.FetchFailed(at, Fetch("page", page.page), math.inf))
 
 
 def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event | None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Seconds
 from mayfly.core.sources import looks_like_article
 from mayfly.crawl.candidates import is_dull, is_front
-from mayfly.crawl.doorman import Doorman
+from mayfly.crawl.doorman import HUB, Doorman
 from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.http import ACCEPT, Fetcher
@@ -86,7 +86,7 @@ class Visitor:
 
     async def post(self, url: str, form: Mapping[str, str]) -> Response | Failed:
         """Send a form to a hub. robots.txt is not asked: it speaks of pages, and a hub is there to be asked."""
-        passage = self._door.passage("hub")
+        passage = self._door.passage(HUB)
         try:
             return await self._fetcher.post(url, urlencode(form).encode(), _FORM, may=passage.enter)
         finally:

@@ -37,6 +37,7 @@ class Watched:
     named_by: str = ""  # site of the page it was found on; empty: a person named it
     hub: NamedHub = NO_HUB  # that it names, if it is a feed,
     hub_since: Seconds = 0.0  # and since when, if that was in this run
+    elsewhere: bool = False  # another shard crawls it; it found pages of ours
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import aiohttp
 from yarl import URL
@@ -79,7 +79,9 @@ class Fetcher:
         nameservers: Sequence[str] | None = None,
         nameserver_port: int | None = None,
         trust: ssl.SSLContext | None = None,
+        may_send: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`may_send` is asked with the connection in hand, when all that is left to do is to write to it."""
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": ACCEPTED}
         self._limits = limits
         self._vetting = vetting or Vetting()
@@ -87,6 +89,7 @@ class Fetcher:
         self._keep_alive = keep_alive
         self._connections = connections
         self._trust = trust
+        self._may_send = may_send
         self._session: aiohttp.ClientSession | None = None
         self._resolver = Resolver(self._vetting, self._routes, nameservers, nameserver_port)
         self._deadlines = Deadlines()
@@ -94,7 +97,8 @@ class Fetcher:
         self._answered: dict[str, Seconds] = {}  # when an origin last did
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(
+        connector = _Connector(
+            self._may_send,
             resolver=self._resolver,
             use_dns_cache=False,  # the resolver keeps its own, by time to live
             limit=self._connections,
@@ -253,6 +257,21 @@ class Fetcher:
             self._as_they_are.clear()
         self._as_they_are.add(origin)
         return whole
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Asks once more when a connection is there: the process may have stood still since it was allowed to connect."""
+
+    def __init__(self, may_send: Callable[[], bool], **how: Any) -> None:
+        super().__init__(**how)
+        self._may_send = may_send
+
+    async def connect(self, *asked: Any, **how: Any) -> Any:
+        connection = await super().connect(*asked, **how)
+        if not self._may_send():
+            connection.close()
+            raise Stop(Reason.STOPPING, "it may not leave any more")
+        return connection
 
 
 def _is_success(status: int, sent: bool) -> bool:

@@ -43,5 +43,6 @@ class Reason(StrEnum):
     CLIENT_ERROR = "client-error", False, "another status from 400 to 499"
     SERVER_ERROR = "server-error", True, "a status from 500 to 599"
     ODD_STATUS = "odd-status", True, "a status that makes no sense here, as 304 without having asked"
+    ELSEWHERE = "elsewhere", True, "the site is another shard's, which alone may ask it"
     STOPPING = "stopping", True, "the crawl was ending before the request left"
     READER_DIED = "reader-died", False, "the process that read the body ended or took too long"

@@ -225,7 +225,8 @@ CREATE TABLE reports (
     waiting bigint NOT NULL DEFAULT 0, lag float8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 20);
 CREATE TABLE offers (
-    shard integer PRIMARY KEY, version bigint NOT NULL DEFAULT 0, price float8, allotment float8 NOT NULL DEFAULT 0
+    shard integer PRIMARY KEY, version bigint NOT NULL DEFAULT 0, price float8, allotment float8 NOT NULL DEFAULT 0,
+    state bytea  -- of whoever offers, so that the next one goes on
 ) WITH (fillfactor = 20);
 CREATE TABLE draining (node TEXT PRIMARY KEY);
 """
