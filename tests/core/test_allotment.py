@@ -152,6 +152,31 @@ def test_who_is_away_keeps_his_share_and_nobody_else_surges(seed: int, gone: set
     np.testing.assert_allclose(ours.round().allotment, settled.allotment, rtol=1e-9)
 
 
+def test_who_was_coming_back_from_idleness_waits_with_that_while_away() -> None:
+    ours = Cluster(40.0, [Shard(demand(sources(number, busy=10))) for number in range(4)])
+    ours.shards[0].can_use = 0.5
+    for _ in range(4):
+        ours.round()
+    ours.shards[0].can_use = np.inf
+    ours.round()
+    prices = [ours.round(away=frozenset({0})).price for _ in range(5)]
+    assert prices == pytest.approx([prices[0]] * 5)
+
+
+def test_the_budget_is_in_use_though_answers_come_late_and_wishes_never_rest() -> None:
+    rng = np.random.default_rng(1)
+    ours = cluster(8, 40.0, 7)
+    plain, late, used = [shard.curve for shard in ours.shards], [None] * 8, []
+    for _ in range(60):
+        for number, shard in enumerate(ours.shards):
+            shard.hears(number, ours.grants)
+            shard.curve = plain[number] * rng.uniform(0.7, 1.4)
+        ours.said, late = late, [shard.report() for shard in ours.shards]
+        ours.grants = next_grants(ours.grants, ours.said, 40.0)
+        used.append(ours.in_force / 40.0)
+    assert np.mean(used[10:]) > 0.9 and max(used) <= 1 + 1e-9
+
+
 def test_who_was_never_heard_of_keeps_an_equal_share_until_he_is() -> None:
     ours = cluster(4, 40.0, 3)
     for _ in range(5):
