@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-COMMANDS = [("demo",), ("plan",), ("lab", "run"), ("lab", "info"), ("lab", "table")]
+COMMANDS = [("demo",), ("plan",), ("lab", "run"), ("lab", "info"), ("lab", "table"), ("lab", "scale")]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -185,3 +185,18 @@ def test_lab_figures_draws_every_picture(mayfly, folder, tmp_path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {f"{name}{end}" for name in names for end in (".png", ".svg")}
     for file in tmp_path.glob("*.png"):
         assert file.read_bytes().startswith(b"\x89PNG") and file.stat().st_size > 5000
+
+
+def test_lab_scale_for_people_and_programs(command) -> None:
+    size = ("--sources", 2000, "--shards", 4, "--rounds", 6, "--budget", "20")
+    told = json.loads(command("lab", "scale", *size, "--json").out)
+    assert (told["sources"], told["budget"], len(told["steps"])) == (2000, 20.0, 6)
+    done = command("lab", "scale", *size, "--vanish", 0.25)
+    assert done.status == 0 and "while 1 were away" in done.out and "at most" in done.out
+
+
+def test_lab_scale_says_what_would_be_right(command) -> None:
+    few = command("lab", "scale", "--sources", 3, "--shards", 4)
+    assert few.status == 2 and "at least one for each of the 4 shards" in few.err
+    small = command("lab", "scale", "--sources", 500, "--shards", 400, "--budget", "2")
+    assert small.status == 2 and "use fewer shards, or a budget of 12.9 or more" in small.err

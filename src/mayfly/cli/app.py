@@ -24,6 +24,7 @@ from mayfly.cli import (
     pages,
     plan,
     record,
+    scale,
     serve,
     sources,
     study,
@@ -40,7 +41,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for experiment in (experiments.table, experiments.sweep, experiments.figures, record.record):
+for experiment in (experiments.table, experiments.sweep, experiments.figures, record.record, scale.scale):
     lab.app.command()(experiment)
 app.add_typer(lab.app, name="lab")
 app.add_typer(sources.app, name="sources")

@@ -27,7 +27,7 @@ _PRECISION = 1e-11  # relative to the budget
 _MOST_STEPS = 100
 _NEARLY_ALL = 1 - 1e-12  # of p: a kept source is crawled, if only after some thirty of its lifetimes
 _MANY = 1 << 10  # beyond this many sources six digits will do
-_SMALLEST_DECAY = 1e-15  # per second: profit that never fades, as the limit of profit that hardly does
+SMALLEST_DECAY = 1e-15  # per second: profit that never fades, as the limit of profit that hardly does
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def edge_prices(beliefs: Beliefs) -> FloatArray:
 def quality_of(beliefs: Beliefs, interval: FloatArray) -> FloatArray:
     """Profit per second each source brings when crawled every `interval` and all its new pages fetched (MATH §2.1)."""
     rate, profit = beliefs.link_rate, beliefs.page_profit
-    decay = np.maximum(beliefs.profit_decay, _SMALLEST_DECAY)
+    decay = np.maximum(beliefs.profit_decay, SMALLEST_DECAY)
     with np.errstate(invalid="ignore", over="ignore"):
         per_crawl = -np.expm1(-decay * interval) * rate * profit / decay
         return np.where(np.isinf(interval), 0.0, per_crawl / interval)
@@ -259,4 +259,4 @@ def _checked(beliefs: Beliefs, budget: PerSecond) -> tuple[FloatArray, FloatArra
         if wrong.any():
             at = int(np.argmax(wrong))
             raise ValueError(f"{name} must be finite and not negative, got {column[at]} for source {at}")
-    return beliefs.link_rate, beliefs.page_profit, np.maximum(beliefs.profit_decay, _SMALLEST_DECAY)
+    return beliefs.link_rate, beliefs.page_profit, np.maximum(beliefs.profit_decay, SMALLEST_DECAY)
