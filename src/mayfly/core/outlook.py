@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mayfly.core.columns import Columns
-from mayfly.core.model import Beliefs, Fetch, FloatArray, PageId, PerSecond
+from mayfly.core.model import Beliefs, Fetch, FloatArray, IntArray, PageId, PerSecond
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.polite import PolitePlan, polite_plan
@@ -49,6 +49,22 @@ class Outlook(NamedTuple):
     keys: FloatArray  # how much each is wanted now
     seen: FloatArray  # when it was crawled last
     every: FloatArray  # pinned sources: at least so often; `inf`: not pinned
+
+
+class Wanting(NamedTuple):
+    """What a demand is made of (`demand.py`)."""
+
+    of: Beliefs  # as they were planned with, to tell one from another
+    beliefs: Beliefs
+    site: IntArray
+    most: FloatArray  # by site, per second
+
+
+def wanting(beliefs: Beliefs, row: Columns, most: FloatArray) -> Wanting:
+    """The sources there are now, by what was believed at the last plan; copies, for another thread."""
+    some = slice(len(beliefs.link_rate))
+    rate = np.where(row.retired[some], HARDLY_EVER, beliefs.link_rate)
+    return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy())
 
 
 def outlook(beliefs: Beliefs, budget: PerSecond, row: Columns, most: FloatArray, keys: FloatArray) -> Outlook:

@@ -21,8 +21,8 @@ from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge
 from mayfly.core.merits import Merits
-from mayfly.core.model import DAY, Beliefs, Fetch, Found, PageId, PerSecond, Seconds, SourceId, Wait
-from mayfly.core.outlook import Outlook, Ranked, outlook, ranked
+from mayfly.core.model import DAY, Beliefs, Fetch, FloatArray, Found, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.outlook import Outlook, Ranked, Wanting, outlook, ranked, wanting
 from mayfly.core.pages import Pages
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
@@ -153,8 +153,15 @@ class Scheduler:
         if self.beliefs is None:
             return None
         planned = len(self.beliefs.link_rate)
-        most = np.full(self._sites, np.inf) if self._gate.stands_open else 1 / self._gate.delays
-        return outlook(self.beliefs, self._budget, self._known.source, most, self._wants.keys(planned, now))
+        return outlook(self.beliefs, self._budget, self._known.source, self._most(), self._wants.keys(planned, now))
+
+    def wanting(self) -> Wanting | None:
+        """What the sources could be crawled for, for whoever shares a budget among many. None before the first plan."""
+        return None if self.beliefs is None else wanting(self.beliefs, self._known.source, self._most())
+
+    def _most(self) -> FloatArray:
+        """What a site can take, per second."""
+        return np.full(self._sites, np.inf) if self._gate.stands_open else 1 / self._gate.delays
 
     # What happened
 

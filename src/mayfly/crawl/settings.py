@@ -50,6 +50,7 @@ class Settings:
     most_sources: int = _is(200, "sources of one host, at most")
     other_hosts: float = _is(0.2, "share of a feed's or sitemap's entries that may lead to other sites")
     # What is kept
+    store: str = _is("", "where all is kept: empty for the home's own SQLite file, or postgresql://…")
     text: bool = _is(True, "keep the main text of pages")
     warc: bool = _is(True, "keep the raw answers of pages as WARC")
     keep_history: Duration = _is(30 * DAY, "how long crawls, links and clicks are kept")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from mayfly.core.model import PageId, Seconds, SourceId
@@ -98,6 +98,13 @@ class Sources:
         """The active source of a page's site that has most of its address in common, the front page before others."""
         near = [one for one in self._by_site.get(site_of(url), ()) if one.active]
         return max(near, key=lambda one: (_alike(one.url, url), one.kind == "front"), default=None)
+
+    def of_another(self, row: Source) -> Watched:
+        """Note a source that another shard crawls: it found pages of ours."""
+        made = replace(_watched(row, len(self._all)), active=False, pinned=None, elsewhere=True)
+        self._all.append(made)
+        self._by_id[row.id] = made
+        return made
 
     def take(self, rows: Sequence[Source]) -> tuple[list[Watched], list[Watched]]:
         """Note sources that are new here, and what was edited of the others. Returns both."""

@@ -11,7 +11,8 @@ from mayfly.store.postgres_schema import SHARDS, shard_of
 from mayfly.store.pruning import sweep
 from mayfly.store.records import Complaint, Host, Retention
 from mayfly.store.table_store import TableStore
-from mayfly.store.tables import checks
+from mayfly.store.tables import checks, handing
+from mayfly.store.tables.handing import Fate, Handed
 from mayfly.store.thread import Fence, StoreThread
 from mayfly.urls import site_of
 
@@ -45,6 +46,16 @@ class PostgresStore(TableStore):
             return found
         return [one for one in found if shard_of(site_of(one.host), self._shards) == self._fence.shard]
 
+    async def handed_over(self) -> list[Handed]:
+        """Pages of this shard that wait, found by sources of others."""
+        return await self._read(handing.handed_over)
+
+    async def fates(self, behind: int, since: Seconds) -> list[Fate]:
+        """What became of pages that sources of this shard found for others since then, behind a cursor."""
+        assert self._fence is not None, "only shards find pages for others"
+        shard = self._fence.shard
+        return await self._read(lambda database: handing.fates(database, shard, behind, since))
+
     async def stats(self) -> dict[str, float]:
         return await self._read(_stats)
 
@@ -52,6 +63,8 @@ class PostgresStore(TableStore):
         return await self._read(lambda database: checks.complaints(database, self._name))
 
     async def prune(self, now: Seconds, retention: Retention) -> dict[str, int]:
+        if self._fence is not None and self._fence.shard:
+            return {}  # the first shard does it for all
         return await sweep(self._thread, now, retention)  # autovacuum gives the space back
 
 

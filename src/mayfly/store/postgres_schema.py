@@ -226,7 +226,7 @@ CREATE TABLE reports (
 ) WITH (fillfactor = 20);
 CREATE TABLE offers (
     shard integer PRIMARY KEY, version bigint NOT NULL DEFAULT 0, price float8, allotment float8 NOT NULL DEFAULT 0,
-    state bytea  -- of whoever offers, so that the next one goes on
+    since bigint NOT NULL DEFAULT 0, ceiling float8 NOT NULL DEFAULT 0, room float8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 20);
 CREATE TABLE draining (node TEXT PRIMARY KEY);
 """

@@ -1,0 +1,179 @@
+"""The cluster's state in PostgreSQL: who owns which shard, what it wants and may spend, which nodes are emptied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from mayfly.cluster.lease import Lease
+from mayfly.cluster.line import Line
+from mayfly.core.allotment import Grants, Report
+from mayfly.core.model import FloatArray, PerSecond, Seconds
+from mayfly.errors import RunError
+
+COORDINATOR = -1  # whose lease is his who deals out the budget
+_PATIENCE: Seconds = 10.0
+
+_SHARDS = """
+SELECT shard, owner, epoch, extract(epoch FROM until)::float8 AS lease_until,
+    extract(epoch FROM until - clock_timestamp())::float8 AS lease_left, coalesce(price, 0) AS price, allotment,
+    version, used AS rate, extract(epoch FROM at)::float8 AS reported_at, waiting, lag
+FROM leases JOIN offers USING (shard) JOIN reports USING (shard) ORDER BY shard
+"""
+_HEARD = """
+SELECT demand, applied, used, idle, at > $1 AS fresh, at > '-infinity' AS ever,
+    offers.version, coalesce(price, 0) AS price, allotment, since, ceiling, room
+FROM reports JOIN offers USING (shard) ORDER BY shard
+"""
+_OFFER = """
+UPDATE offers SET version = $2, price = $3, allotment = $4, since = $5, ceiling = $6, room = $7 WHERE shard = $1
+"""
+_REPORT = """
+UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
+    waiting = $6, lag = $7 WHERE shard = $1
+"""
+_ADOPTED = """
+UPDATE subscriptions SET shard = sources.shard FROM sources
+WHERE subscriptions.shard IS NULL AND sources.topic = subscriptions.topic
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRow:
+    """A shard as the database has it."""
+
+    number: int
+    owner: str
+    epoch: int
+    lease_until: Seconds
+    lease_left: Seconds
+    price: float
+    allotment: PerSecond
+    version: int
+    rate: PerSecond
+    reported_at: Seconds
+    waiting: int
+    lag: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a shard may spend."""
+
+    version: int
+    price: float
+    allotment: PerSecond
+
+
+class Ledger:
+    """Reads and writes that state. An async context manager."""
+
+    def __init__(self, url: str, patience: Seconds = _PATIENCE) -> None:
+        self.line = Line(url, patience)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.line.__aexit__(kind, error, trace)
+
+    async def start(self, shards: int) -> None:
+        """Make the rows, once; the number of shards is the database's."""
+        async with self.line.transaction() as connection:
+            have = await connection.fetchval("SELECT value FROM meta WHERE name = 'shards'")
+            if have != shards:
+                raise RunError(
+                    f"this database was made for {have} shards, which can never be changed: give --shards {have}, or "
+                    "copy it into a new one (mayfly store copy)"
+                )
+            numbers = [(number,) for number in range(shards)]
+            for table in ("leases", "reports", "offers"):
+                await connection.executemany(
+                    f"INSERT INTO {table} (shard) VALUES ($1) ON CONFLICT DO NOTHING",
+                    [*numbers, (COORDINATOR,)] if table == "leases" else numbers,
+                )
+            await connection.execute(_ADOPTED)
+
+    async def shards(self) -> list[ShardRow]:
+        """All shards, by number."""
+        return [ShardRow(*row) for row in await self.line.rows(_SHARDS)]
+
+    # Of the coordinator
+
+    async def heard(self, since: Any, points: int) -> tuple[Grants | None, list[Report | None], Any]:
+        """What was granted last (None: nothing yet), what shards said, and now."""
+        async with self.line.transaction() as connection:
+            rows = await connection.fetch(_HEARD, since)
+            moment = await connection.fetchval("SELECT clock_timestamp()")
+        reports = [_report(row, points) for row in rows]
+        return (_grants(rows) if rows and rows[0]["version"] else None), reports, moment
+
+    async def offer(self, grants: Grants, lease: Lease) -> None:
+        """Write what is granted, while we are the one who grants."""
+        rows = [
+            (shard, grants.version, grants.price, *map(float, numbers[:1]), int(numbers[1]), *map(float, numbers[2:]))
+            for shard, numbers in enumerate(
+                zip(grants.allotment, grants.since, grants.ceiling, grants.room, strict=True)
+            )
+        ]
+        async with self.line.transaction() as connection:
+            held = "SELECT epoch FROM leases WHERE shard = $1 FOR KEY SHARE"
+            lease.must_be(await connection.fetchval(held, COORDINATOR))
+            await connection.executemany(_OFFER, rows)
+
+    # Of a shard
+
+    async def offered(self, shard: int) -> Offer | None:
+        """What it may spend; None: nobody has said yet."""
+        sql = "SELECT version, coalesce(price, 0) AS price, allotment FROM offers WHERE shard = $1 AND version > 0"
+        rows = await self.line.rows(sql, shard)
+        return Offer(*rows[0]) if rows else None
+
+    async def report(
+        self,
+        shard: int,
+        curve: FloatArray | None,
+        applied: int,
+        used: PerSecond,
+        idle: bool,
+        waiting: int,
+        lag: Seconds,
+    ) -> None:
+        """What it wants; no curve: the same as before."""
+        demand = None if curve is None else np.asarray(curve, "<f8").tobytes()
+        await self.line.rows(_REPORT, shard, demand, applied, used, idle, waiting, lag)
+
+    # Of nodes
+
+    async def draining(self) -> set[str]:
+        """Nodes that are to be emptied."""
+        return {row[0] for row in await self.line.rows("SELECT node FROM draining")}
+
+    async def set_draining(self, node: str, on: bool) -> None:
+        """Begin or end that."""
+        if on:
+            await self.line.rows("INSERT INTO draining VALUES ($1) ON CONFLICT DO NOTHING", node)
+        else:
+            await self.line.rows("DELETE FROM draining WHERE node = $1", node)
+
+
+def _report(row: Any, points: int) -> Report | None:
+    if not row["ever"]:
+        return None
+    curve = np.zeros(points) if row["demand"] is None else np.frombuffer(row["demand"], "<f8")
+    if len(curve) != points:  # a shard of an earlier setting, that will soon be restarted
+        curve = np.zeros(points)
+    return Report(curve, row["applied"], row["used"], row["idle"], row["fresh"])
+
+
+def _grants(rows: list[Any]) -> Grants:
+    columns = {name: np.array([row[name] for row in rows], float) for name in ("allotment", "ceiling", "room")}
+    since = np.array([row["since"] for row in rows], np.int64)
+    return Grants(
+        rows[0]["version"], rows[0]["price"], columns["allotment"], since, columns["ceiling"], columns["room"]
+    )

@@ -1,0 +1,202 @@
+"""One shard: takes its lease, crawls its sites while it holds it, says what it wants and spends what it is given.
+
+It is the ordinary crawler (`crawl/`) on a part of the web. What it knows is in the database: when the lease is lost all
+that is in memory is thrown away, and whoever takes it next learns it again from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mayfly.cluster.handover import Handover
+from mayfly.cluster.lease import Lease, LeaseLost
+from mayfly.cluster.ledger import Ledger
+from mayfly.cluster.line import GONE, Line
+from mayfly.cluster.settings import ClusterSettings
+from mayfly.core.demand import demand, price_grid
+from mayfly.core.model import FloatArray, PerSecond, Seconds
+from mayfly.crawl.crawler import Crawler
+from mayfly.crawl.opening import opened
+from mayfly.crawl.settings import Settings
+from mayfly.crawl.territory import Territory
+from mayfly.errors import MayflyError
+from mayfly.store.postgres import PostgresStore
+from mayfly.store.postgres_schema import shard_of
+
+_TRY_AGAIN: Seconds = 0.25  # to take a lease that is another's
+_LOOK: Seconds = 0.5  # for a new allotment, and for pages that others found
+_IDLE = 0.1  # of the time with nothing to fetch: it could not use what it was given
+_AFTER_FAILURE: Seconds = 1.0
+log = logging.getLogger("mayfly")
+
+
+class Shard:
+    """Of one number; runs in any process, once everywhere."""
+
+    def __init__(self, home: Path, settings: Settings, cluster: ClusterSettings, number: int, owner: str) -> None:
+        self._home = home / f"shard-{number:03d}"
+        self._settings, self._cluster = settings, cluster
+        self.number, self.owner = number, owner
+        self._stopping = False
+        self._stopped = asyncio.Event()
+        self._crawler: Crawler | None = None
+        self._lease: Lease | None = None
+
+    async def run(self) -> None:
+        """Until it is told to stop."""
+        self._home.mkdir(parents=True, exist_ok=True)
+        try:
+            async with Ledger(self._settings.store, self._cluster.margin) as ledger:
+                while not self._stopping:
+                    await self._once(ledger)
+        finally:
+            self._stopped.set()
+
+    async def stop(self) -> None:
+        """Land what is in the air, and give the lease back."""
+        self._stopping = True
+        if self._crawler is not None:
+            self._crawler.stop()
+        await self._stopped.wait()
+
+    def status(self) -> dict[str, Any]:
+        """For whoever asks the process itself; the ledger has what all see."""
+        crawler, lease = self._crawler, self._lease
+        return {
+            "shard": self.number,
+            "owner": self.owner,
+            "epoch": lease.epoch if lease else 0,
+            "holds": bool(lease and lease.holds()),
+            "sources": len(crawler.parts.sources) if crawler else 0,
+            "pages": len(crawler.parts.pages) if crawler else 0,
+        }
+
+    async def _once(self, ledger: Ledger) -> None:
+        """Take the lease and crawl until it is lost; or wait a little."""
+        line = Line(self._settings.store, self._cluster.lease / 3, f"mayfly lease of shard {self.number}")
+        lease = Lease(line, self.number, self.owner, self._cluster.lease, self._cluster.margin)
+        try:
+            if not await lease.take():
+                await asyncio.sleep(_TRY_AGAIN)
+                return
+            self._lease = lease
+            await self._crawl(ledger, lease)
+        except LeaseLost as error:
+            log.warning("%s", error)
+        except GONE as error:
+            log.warning("shard %d cannot reach the database (%s)", self.number, error or type(error).__name__)
+            await asyncio.sleep(_AFTER_FAILURE)
+        except MayflyError as error:
+            log.error("shard %d ended: %s", self.number, error)
+            await asyncio.sleep(_AFTER_FAILURE)
+        finally:
+            self._crawler = self._lease = None
+            with contextlib.suppress(*GONE):
+                if lease.epoch:
+                    await lease.give_back()
+            line.hang_up()
+
+    async def _crawl(self, ledger: Ledger, lease: Lease) -> None:
+        cluster, settings = self._cluster, self._settings
+        ours = lru_cache(100_000)(lambda site: shard_of(site, cluster.shards) == self.number)
+        territory = Territory(ours, lease.holds, taken=True, fetch_seconds=cluster.fetch_seconds)
+        store = PostgresStore(
+            settings.store, shards=cluster.shards, fence=lease, crawls=True, idle=cluster.margin, patience=cluster.lease
+        )
+        async with opened(self._home, replace(settings, readers=1), store, territory) as crawler:
+            self._crawler = crawler
+            if self._stopping:
+                return
+            crawler.allot(0.0)
+            duty = Duty(crawler, ledger, self.number, cluster)
+            handover = Handover(crawler.parts, store)
+            async with beside(crawler, lease.keep(), duty.run(), _hand_over(crawler, handover)):
+                await crawler.run()
+
+
+class Duty:
+    """What a shard owes the others: to say what it wants, and to spend no more than it is given."""
+
+    def __init__(self, crawler: Crawler, ledger: Ledger, shard: int, cluster: ClusterSettings) -> None:
+        self._crawler, self._ledger, self._shard, self._cluster = crawler, ledger, shard, cluster
+        self._grid = price_grid(cluster.price_grid)
+        self._applied = 0
+        self._beliefs: object = None
+        self._at: Seconds = asyncio.get_running_loop().time()
+        self._requests, self._idle, self._lag = 0, 0.0, 0.0
+
+    async def run(self) -> None:
+        """For ever."""
+        loop = asyncio.get_running_loop()
+        due = 0.0
+        while True:
+            try:
+                changed = await self._take_offer()
+                if changed or loop.time() >= due:
+                    await self._report(loop.time())
+                    due = loop.time() + self._cluster.price_every
+            except GONE as error:
+                log.warning("shard %d hears no price (%s)", self._shard, error or type(error).__name__)
+            wake = loop.time() + min(_LOOK, self._cluster.price_every)
+            await asyncio.sleep(wake - loop.time())
+            self._lag = max(self._lag, loop.time() - wake)
+
+    async def _take_offer(self) -> bool:
+        offer = await self._ledger.offered(self._shard)
+        if offer is None or offer.version == self._applied:
+            return False
+        self._crawler.allot(offer.allotment)
+        self._applied = offer.version
+        return True
+
+    async def _report(self, now: Seconds) -> None:
+        crawler, passed = self._crawler, max(now - self._at, 1e-3)
+        requests = sum(crawler.parts.door.requests.values())
+        used: PerSecond = (requests - self._requests) / passed
+        idle = (crawler.idle - self._idle) / passed > _IDLE
+        lag, self._lag = self._lag, 0.0
+        self._at, self._requests, self._idle = now, requests, crawler.idle
+        waiting = len(crawler.parts.pages)
+        await self._ledger.report(self._shard, await self._curve(), self._applied, used, idle, waiting, lag)
+
+    async def _curve(self) -> FloatArray | None:
+        """What its sources want at each price, if that is another than last time; off the event loop."""
+        wanting = self._crawler.parts.scheduler.wanting()
+        if wanting is None or wanting.of is self._beliefs:
+            return None
+        self._beliefs = wanting.of
+        return await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
+
+
+async def _hand_over(crawler: Crawler, handover: Handover) -> None:
+    """Once the crawl has begun, for ever."""
+    while True:
+        await asyncio.sleep(_LOOK)
+        if crawler.learning is None and await handover.take():
+            crawler.stir()
+
+
+@contextlib.asynccontextmanager
+async def beside(crawler: Crawler, *works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let these be done as long as the crawl runs; if one fails, the crawl does."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            crawler.fail(error)
+
+    tasks = [asyncio.ensure_future(work) for work in works]
+    for task in tasks:
+        task.add_done_callback(ended)
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
