@@ -57,6 +57,7 @@ class Settings:
     keep_pages: Duration = _is(730 * DAY, "how long pages are kept")
     keep_warc: Duration = _is(90 * DAY, "how long WARC files are kept")
     warc_gigabytes: float = _is(10.0, "all WARC files together, at most")
+    store: str = _is("", "where all is kept: empty for the home's own SQLite file, or postgresql://…")
     free_gigabytes: float = _is(1.0, "with less free space than this the crawl pauses")
     # Limits
     connections: int = _is(256, "requests under way at once, at most")
