@@ -72,9 +72,10 @@ def main_life(life: Life) -> None:
     life.mayfly("cluster", "drain", first)
     with life.joined():
         seen["drained"] = {"name": first, "shards": life.shards_by_node()}
-    life.mayfly("cluster", "up", "--nodes", "2", *LEASE, "--shards", str(SHARDS))
-    seen["two"] = sorted(node.name for node in nodes.local(life.home).workers)
-    seen["stranger"] = stranger(life)
+    life.mayfly("cluster", "up", "--nodes", "1", "--shards", str(SHARDS), *LEASE)
+    seen["fewer"] = len(nodes.local(life.home).workers)
+    seen["friend"] = guest(life, (life.home / nodes.TOKEN).read_text())
+    seen["stranger"] = guest(life, "0" * 64)
     life.mayfly("cluster", "drain")
     seen["stopped"] = status(life)
     life.mayfly("cluster", "down")
@@ -132,11 +133,11 @@ def kill_node(life: Life) -> dict:
     return {"name": victim.name, "shards": there, "seconds": took}
 
 
-def stranger(life: Life) -> str:
-    """What someone gets who does not know the token."""
+def guest(life: Life, token: str) -> str:
+    """What someone gets who comes with this token: "in", or nothing."""
     code = f"import ray; ray.init('{nodes.local(life.home).address}', logging_level='CRITICAL'); print('in')"
-    wrong = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | wrong, capture_output=True, text=True)
+    with_token = os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    done = subprocess.run([sys.executable, "-c", code], env=with_token, capture_output=True, text=True)
     return done.stdout.strip()
 
 

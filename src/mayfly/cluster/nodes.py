@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -94,7 +95,11 @@ def start(home: Path, head: Node | None = None, auth: str = "token") -> Local:
     empty = Local(_PORT if head.netns else _free_port(head.ip), folder, ())
     begun = replace(empty, nodes=(_started(home, empty, head, auth),))
     _keep(home, begun)
-    _await_start(home, begun.nodes)
+    try:
+        _await_start(home, begun.nodes)
+    except RunError:
+        end(home, begun)
+        raise
     return begun
 
 
@@ -103,7 +108,11 @@ def add(home: Path, running: Local, nodes: Sequence[Node], auth: str = "token") 
     begun = tuple(_started(home, running, node, auth) for node in nodes)
     grown = replace(running, nodes=running.nodes + begun)
     _keep(home, grown)
-    _await_start(home, begun)
+    try:
+        _await_start(home, begun)
+    except RunError:
+        take(home, grown, [node.name for node in begun])
+        raise
     return grown
 
 
@@ -116,9 +125,9 @@ def more(running: Local, count: int) -> list[Node]:
 
 def take(home: Path, running: Local, names: Sequence[str]) -> Local:
     """End these nodes; what ran there is Ray's to start elsewhere, so drain them first."""
-    for node in running.nodes:
-        if node.name in names and node.process is not None:
-            node.process.end(_END_WITHIN)
+    with ThreadPoolExecutor() as pool:
+        going = [node.process for node in running.nodes if node.name in names and node.process is not None]
+        list(pool.map(lambda process: process.end(_END_WITHIN), going))
     left = replace(running, nodes=tuple(node for node in running.nodes if node.name not in names))
     _keep(home, left)
     return left
