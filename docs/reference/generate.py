@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from mayfly.cli.app import app
 from mayfly.cli.home import GROUPS
-from mayfly.cli.layers import SETTINGS, shown
+from mayfly.cli.layers import CLUSTER, SETTINGS, shown
 from mayfly.fetch.reasons import Reason
 
 HEAD = "# Commands\n\nWritten by `docs/reference/generate.py` from `--help`; do not edit.\n\n"
@@ -36,8 +36,18 @@ request may well succeed later, and so is worth another try.
 
 SETTINGS_HEAD = """# Settings
 
-Written by `docs/reference/generate.py` from `mayfly/crawl/settings.py`; do not edit.
+Written by `docs/reference/generate.py` from `mayfly/crawl/settings.py` and `mayfly/cluster/settings.py`; do not edit.
 [How they are set](../how-to/settings.md).
+"""
+MANY = """
+## Many machines
+
+These stand in the file's table `[cluster]`, at its end; in the environment `lease` is `MAYFLY_CLUSTER_LEASE`, and
+`mayfly cluster up` takes them as flags. A fetch must end within the margin, and the margin within the lease.
+[How to run on many machines](../how-to/run-on-many-machines.md).
+
+| setting | default | meaning |
+|---|---|---|
 """
 
 
@@ -56,10 +66,12 @@ def settings_page() -> str:
     for setting in SETTINGS.values():
         if setting.name in GROUPS:
             parts.append(f"\n## {GROUPS[setting.name]}\n\n| setting | default | meaning |\n|---|---|---|\n")
-        parts.append(
-            f"| `{setting.name}` | {shown(setting, setting.default)} | {setting.help.replace('*', chr(92) + '*')} |\n"
-        )
-    return "".join(parts)
+        parts.append(_row(setting))
+    return "".join([*parts, MANY, *map(_row, CLUSTER.values())])
+
+
+def _row(setting) -> str:
+    return f"| `{setting.key}` | {shown(setting, setting.default)} | {setting.help.replace('*', chr(92) + '*')} |\n"
 
 
 def commands(group=None, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mayfly.cli import home as homes
 from mayfly.cli import layers
+from mayfly.cluster.settings import ClusterSettings
 from mayfly.crawl import settings as declared
 from mayfly.crawl.settings import Settings
 from mayfly.errors import UsageError
@@ -68,6 +69,14 @@ def test_every_kind_of_value_in_every_layer(tmp_path, monkeypatch) -> None:
     [
         ("host-dely = 5", "mayfly.toml: there is no setting 'host-dely'; the nearest is 'host-delay'"),
         ("[crawl]\nbudget = 5", "[crawl] is a table"),
+        ("[cluster]\nleese = 5", "mayfly.toml: there is no setting 'cluster.leese'; the nearest is 'cluster.lease'"),
+        ("lease = 5", "there is no setting 'lease'; the nearest is 'cluster.lease'"),
+        ("[cluster]\nshards = 0", "cluster.shards must be a whole number from 1 to 65536, not 0"),
+        ("[cluster]\nprice-every = 0", "cluster.price-every must be a duration such as 90, 90s, 10m, 2h or 3d above 0"),
+        ("[cluster]\nprice_grid = 257\nprice-grid = 9", "'cluster.price-grid' stands there twice"),
+        ('[cluster]\naddress = "head"', "cluster.address must be HOST:PORT"),
+        ('[cluster]\nauth = "off"', "cluster.auth must be token or disabled, not 'off'"),
+        ('store = "mysql://db/crawl"', "store must be empty or an address such as postgresql://crawler@db/crawl"),
         ("host-delay = 5\nhost_delay = 6", "'host-delay' stands there twice"),
         ("budget = ", "mayfly.toml is not TOML"),
         ("budget = -1", "mayfly.toml: budget must be a number above 0, not -1"),
@@ -106,6 +115,11 @@ def test_what_is_wrong_in_the_file_is_said(tmp_path, text: str, complaint: str) 
         ("MAYFLY_BUDGET", "lots", "MAYFLY_BUDGET must be a number above 0, not 'lots'"),
         ("MAYFLY_BUDGET", "", "MAYFLY_BUDGET must be a number above 0, not ''"),
         ("MAYFLY_TEXT", "maybe", "MAYFLY_TEXT must be true or false, not 'maybe'"),
+        (
+            "MAYFLY_CLUSTER_LEESE",
+            "2",
+            "there is no setting 'MAYFLY_CLUSTER_LEESE'; the nearest is 'MAYFLY_CLUSTER_LEASE'",
+        ),
         ("MAYFLY_PROBE", "2", "MAYFLY_PROBE must be a number from 0 to 1, not 2.0"),
     ],
 )
@@ -130,14 +144,47 @@ def test_the_file_of_a_new_home_names_every_setting_and_sets_none(home) -> None:
     homes.prepare(home)
     text = (home / "mayfly.toml").read_text()
     assert layers.resolve(home, {}) == (Settings(), dict.fromkeys(layers.SETTINGS, "default"))
-    uncommented = "\n".join(
-        line.removeprefix("# ") for line in text.splitlines() if " = " in line and "/" not in line[:3]
-    )
-    lines = [line for line in uncommented.splitlines() if line.split(" = ")[0] in layers.SETTINGS]
-    assert len(lines) == len(layers.SETTINGS)
+    assert layers.resolve_cluster(home, {}) == (ClusterSettings(), dict.fromkeys(layers.CLUSTER, "default"))
+    keys = {one.key for one in layers.ALL.values()}
+    bare = [line.removeprefix("# ") for line in text.splitlines()]
+    lines = [line for line in bare if line == "[cluster]" or line.split(" = ")[0] in keys]
+    assert len(lines) == len(layers.ALL) + 1
     write(home, "\n".join(lines))
     found, origins = layers.resolve(home, {})
     assert found == Settings() and set(origins.values()) == {"file"}
+    found, origins = layers.resolve_cluster(home, {})
+    assert found == ClusterSettings() and set(origins.values()) == {"file"}
+
+
+@given(in_file=MAYBE, in_environment=MAYBE, as_flag=MAYBE)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_cluster_is_set_by_the_same_layers(tmp_path, in_file, in_environment, as_flag) -> None:
+    write(tmp_path, "budget = 3\n" + ("" if in_file is None else f'[cluster]\nlease = "{in_file[0]}"\n'))
+    with pytest.MonkeyPatch.context() as patch:
+        if in_environment is not None:
+            patch.setenv("MAYFLY_CLUSTER_LEASE", in_environment[0])
+        flags = {"cluster.lease": None if as_flag is None else as_flag[0]}
+        found, origins = layers.resolve_cluster(tmp_path, flags)
+        assert layers.resolve(tmp_path, flags)[0].budget == 3.0
+    chain = [("flag", as_flag), ("environment", in_environment), ("file", in_file), ("default", ("30", 30.0))]
+    origin, (_, seconds) = next((origin, value) for origin, value in chain if value is not None)
+    assert (found.lease, origins["cluster.lease"]) == (seconds, origin)
+
+
+@given(fetch=st.integers(1, 40), margin=st.integers(1, 40), lease=st.integers(1, 40))
+def test_a_fetch_ends_within_the_margin_and_the_margin_within_the_lease(fetch, margin, lease) -> None:
+    flags = {"cluster.fetch-seconds": str(fetch), "cluster.margin": str(margin), "cluster.lease": str(lease)}
+    if fetch < margin < lease:
+        assert layers.resolve_cluster(Path("nowhere"), flags)[0].lease == lease
+    else:
+        with pytest.raises(UsageError, match="set fetch-seconds < margin < lease, not fetch-seconds"):
+            layers.resolve_cluster(Path("nowhere"), flags)
+
+
+def test_a_line_below_the_heading_of_the_cluster_is_said_to_be_there(home) -> None:
+    write(home, "[cluster]\nshards = 4\nbudget = 3\n")
+    with pytest.raises(UsageError, match=r"'budget' stands under \[cluster\]; move it above that line"):
+        layers.resolve(home, {})
 
 
 def test_the_file_is_grouped_as_the_settings_are_declared(home) -> None:
@@ -170,7 +217,17 @@ def test_a_home_that_cannot_be_written_is_said(tmp_path) -> None:
         homes.prepare(tmp_path / "home")
 
 
-@pytest.mark.parametrize("before", [None, "budget = 4", '# contact = ""\nbudget = 4\n', 'contact=""\nbudget = 4\n', ""])
+@pytest.mark.parametrize(
+    "before",
+    [
+        None,
+        "budget = 4",
+        "budget = 4\n[cluster]\nshards = 4",
+        '# contact = ""\nbudget = 4\n',
+        'contact=""\nbudget = 4\n',
+        "",
+    ],
+)
 def test_the_contact_is_kept_and_all_else_stays(home, before) -> None:
     if before is not None:
         write(home, before)
@@ -221,7 +278,8 @@ def test_config_shows_what_is_in_force(command, home, monkeypatch) -> None:
     assert rows["budget"] == ["3", "flag"]
     assert rows["replan"] == ["30m", "default"]
     told = json.loads(command("config", "--json").out)
-    assert told.keys() == layers.SETTINGS.keys()
+    assert told.keys() == layers.ALL.keys()
+    assert told["cluster.lease"]["shown"] == "30s" and command("config", "cluster.price_grid").out == "257\n"
     assert told["host-delay"]["value"] == 600.0 and told["host-delay"]["shown"] == "10m"
     assert told["host-delay"]["from"] == "file"
 

@@ -11,6 +11,7 @@ import typer
 import mayfly
 from mayfly.cli import (
     clicks,
+    cluster,
     config,
     crawl,
     demo,
@@ -46,6 +47,7 @@ for experiment in (experiments.table, experiments.sweep, experiments.figures, re
 app.add_typer(lab.app, name="lab")
 app.add_typer(sources.app, name="sources")
 app.add_typer(study.app, name="study")
+app.add_typer(cluster.app, name="cluster")
 for command in (
     demo.demo,
     plan.plan,

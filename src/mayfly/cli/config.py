@@ -10,7 +10,7 @@ import typer
 
 from mayfly.cli import home as homes
 from mayfly.cli import options, words
-from mayfly.cli.layers import SETTINGS, Setting, Value, named, resolve, shown
+from mayfly.cli.layers import ALL, Setting, Value, named, resolve, resolve_cluster, shown
 
 
 @homes.takes_settings()
@@ -28,7 +28,12 @@ def config(
     Example: mayfly config host-delay
     """
     settings, origins = resolve(home, flags)
-    rows = {one.name: (one, getattr(settings, one.field), origins[one.name]) for one in SETTINGS.values()}
+    cluster, others = resolve_cluster(home, flags)
+    origins |= others
+    rows = {
+        one.name: (one, getattr(cluster if one.table else settings, one.field), origins[one.name])
+        for one in ALL.values()
+    }
     if name is not None:
         setting, value, _ = rows[named(name, "config").name]
         words.say(json.dumps(_told(setting, value)) if as_json else shown(setting, value))

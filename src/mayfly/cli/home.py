@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from mayfly.cli import words
-from mayfly.cli.layers import FILE, SETTINGS, Origin, Setting, read_file, resolve, shown
+from mayfly.cli.layers import ALL, CLUSTER, FILE, SETTINGS, Origin, Setting, read_file, resolve, shown
 from mayfly.crawl.checkup import LAST_RUN as LAST_RUN
 from mayfly.crawl.checkup import last_run as last_run
 from mayfly.crawl.settings import Settings
@@ -43,6 +43,7 @@ GROUPS = {  # the headings of `crawl.settings`, by the setting that follows
     "bind": API,
 }
 _CONTACT_LINE = re.compile(r"^#?[ \t]*contact[ \t]*=.*$", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*\[", re.MULTILINE)
 _METAVARS = {"Duration": "DURATION", "int": "NUMBER", "float": "NUMBER", "PerSecond": "NUMBER", "str": "TEXT"}
 
 
@@ -63,7 +64,7 @@ def takes_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., 
     """
 
     def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-        chosen = [SETTINGS[name] for name in names or SETTINGS]
+        chosen = [ALL[name] for name in names or SETTINGS]
         options = [
             inspect.Parameter(one.field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_option(one))
             for one in chosen
@@ -84,9 +85,9 @@ def takes_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., 
 
 
 def _option(setting: Setting) -> Any:
-    name, said = f"--{setting.name}", _help(setting)
+    name, said = f"--{setting.key}", _help(setting)
     if setting.kind == "bool":
-        return Annotated[bool | None, typer.Option(f"{name}/--no-{setting.name}", help=said, show_default=False)]
+        return Annotated[bool | None, typer.Option(f"{name}/--no-{setting.key}", help=said, show_default=False)]
     if setting.kind == "tuple[str, ...]":
         return Annotated[list[str] | None, typer.Option(name, help=f"{said} May be repeated.", show_default=False)]
     return Annotated[str | None, typer.Option(name, help=said, metavar=_METAVARS[setting.kind])]
@@ -170,13 +171,20 @@ def keep_contact(home: Path, contact: str) -> None:
     line = f"contact = {json.dumps(contact)}"
     text, found = _CONTACT_LINE.subn(lambda _: line, text, count=1)
     if not found:
-        text = text + ("" if text.endswith("\n") or not text else "\n") + line + "\n"
+        text = _with_line(text, line)
     try:
         _write(path, text, over=True)
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror}") from None
     if read_file(home).get("contact") != contact:
         raise RunError(f"{path}: the contact could not be put in; write {line} there")
+
+
+def _with_line(text: str, line: str) -> str:
+    """A line more, before the first table: what stands behind a heading belongs to it."""
+    heading = _HEADING.search(text)
+    before, after = (text[: heading.start()], text[heading.start() :]) if heading else (text, "")
+    return before + ("" if before.endswith("\n") or not before else "\n") + line + "\n" + after
 
 
 def note_run(home: Path, settings: Settings) -> None:
@@ -201,6 +209,14 @@ def template() -> str:
         if setting.name in GROUPS:
             lines += ["", "", f"## {GROUPS[setting.name]}"]
         lines += ["", f"# {setting.help}", f"# {setting.name} = {as_toml(setting)}"]
+    lines += [
+        "",
+        "",
+        "# Many machines: for `mayfly cluster up`, and nothing else may stand below this heading.",
+        "[cluster]",
+    ]
+    for setting in CLUSTER.values():
+        lines += ["", f"# {setting.help}", f"# {setting.key} = {as_toml(setting)}"]
     return "\n".join(lines) + "\n"
 
 

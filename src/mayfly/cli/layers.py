@@ -1,7 +1,8 @@
 """Settings by layers: `mayfly.toml`, then the environment, then flags. One name and one reading for all three.
 
-A value is read as its field in `crawl.settings` is declared. What does not exist is refused with the nearest that does;
-what is wrong is refused with where it stands and what would be right.
+A value is read as its field in `crawl.settings` is declared, or in `cluster.settings`: those stand in the file's table
+`[cluster]`, are `MAYFLY_CLUSTER_…` in the environment, and flags of `mayfly cluster up` alone. What does not exist is
+refused with the nearest that does; what is wrong is refused with where it stands and what would be right.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import difflib
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from mayfly.cli import words
+from mayfly.cluster.settings import ClusterSettings
 from mayfly.core.estimates import ESTIMATORS
 from mayfly.core.policies import POLICIES
 from mayfly.crawl.settings import Settings
@@ -29,6 +31,10 @@ Value: TypeAlias = str | float | int | bool | tuple[str, ...]
 FILE = "mayfly.toml"
 PREFIX = "MAYFLY_"
 _NO_SETTINGS = {"MAYFLY_HOME"}  # variables of this name that say something else
+_TABLE = "cluster"
+_IN_ORDER = ("fetch-seconds", "margin", "lease")  # the shorter first
+_STORES = ("postgresql://", "postgres://")
+_AUTH = ("token", "disabled")
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 # Settings that must lie within bounds other than "0 or more": the least (None: more than 0) and the most.
@@ -52,6 +58,11 @@ _RANGES: dict[str, tuple[float | None, float]] = {
     "fetch_seconds": (None, math.inf),
     "body_megabytes": (None, math.inf),
     "clicks_per_second": (None, math.inf),
+    "shards": (1, 65_536),
+    "lease": (None, math.inf),
+    "margin": (None, math.inf),
+    "price_every": (None, math.inf),
+    "price_grid": (2, 65_536),
 }
 
 
@@ -59,27 +70,37 @@ _RANGES: dict[str, tuple[float | None, float]] = {
 class Setting:
     """One of the settings: what it is called, and how it is read."""
 
-    field: str  # in `Settings`
+    field: str  # in `Settings` or `ClusterSettings`
     kind: str  # as declared there: Duration, PerSecond, float, int, bool, str, tuple[str, ...]
     default: Any
     help: str
     secret: bool = False  # never shown
+    table: str = ""  # of the file, in which it stands
+
+    @property
+    def key(self) -> str:
+        """As it stands in the file and, with two dashes, as a flag."""
+        return self.field.rstrip("_").replace("_", "-")
 
     @property
     def name(self) -> str:
-        """As people write it in the file and, with two dashes, as a flag."""
-        return self.field.rstrip("_").replace("_", "-")
+        """As people call it: with its table, where it has one."""
+        return f"{self.table}.{self.key}" if self.table else self.key
 
     @property
     def variable(self) -> str:
         """The environment's name for it."""
-        return PREFIX + self.field.rstrip("_").upper()
+        return PREFIX + self.name.upper().replace(".", "_").replace("-", "_")
 
 
-SETTINGS: dict[str, Setting] = {
-    one.name.rstrip("_").replace("_", "-"): Setting(one.name, str(one.type), one.default, **one.metadata)
-    for one in fields(Settings)
-}
+def _declared(settings: type[Settings] | type[ClusterSettings], table: str = "") -> dict[str, Setting]:
+    found = (Setting(one.name, str(one.type), one.default, table=table, **one.metadata) for one in fields(settings))
+    return {one.name: one for one in found}
+
+
+SETTINGS = _declared(Settings)
+CLUSTER = _declared(ClusterSettings, _TABLE)
+ALL = SETTINGS | CLUSTER
 
 
 def resolve(home: Path, flags: Mapping[str, object]) -> tuple[Settings, dict[str, Origin]]:
@@ -87,12 +108,31 @@ def resolve(home: Path, flags: Mapping[str, object]) -> tuple[Settings, dict[str
 
     `flags` are by name as well, as text (or lists of it, or booleans); None is a flag that was not given.
     """
+    values, origins = _layered(home, flags)
+    settings = Settings(**{one.field: values[one.name] for one in SETTINGS.values() if one.name in values})  # type: ignore[arg-type]
+    return settings, {name: origins[name] for name in SETTINGS}
+
+
+def resolve_cluster(home: Path, flags: Mapping[str, object]) -> tuple[ClusterSettings, dict[str, Origin]]:
+    """The same for the settings of a cluster; refused if a fetch could outlive the right to make it."""
+    values, origins = _layered(home, flags)
+    found = ClusterSettings(**{one.field: values[one.name] for one in CLUSTER.values() if one.name in values})  # type: ignore[arg-type]
+    if not found.fetch_seconds < found.margin < found.lease:
+        said = [f"{name} {words.written(getattr(found, name.replace('-', '_')))}" for name in _IN_ORDER]
+        raise UsageError(
+            f"[{_TABLE}]: a fetch must end within the margin, and the margin within the lease, or two machines could "
+            f"ask one site; set {' < '.join(_IN_ORDER)}, not {', '.join(said)}"
+        )
+    return found, {name: origins[name] for name in CLUSTER}
+
+
+def _layered(home: Path, flags: Mapping[str, object]) -> tuple[dict[str, Value], dict[str, Origin]]:
     values: dict[str, Value] = {}
-    origins: dict[str, Origin] = dict.fromkeys(SETTINGS, "default")
+    origins: dict[str, Origin] = dict.fromkeys(ALL, "default")
     for layer, found in (("file", _in_file(home)), ("environment", _in_environment()), ("flag", _in_flags(flags))):
         values |= found
         origins |= dict.fromkeys(found, layer)  # type: ignore[arg-type]
-    return Settings(**{SETTINGS[name].field: value for name, value in values.items()}), origins  # type: ignore[arg-type]
+    return values, origins
 
 
 def shown(setting: Setting, value: Value) -> str:
@@ -110,9 +150,9 @@ def shown(setting: Setting, value: Value) -> str:
 
 def named(name: str, where: str) -> Setting:
     """The setting people mean by this name."""
-    found = SETTINGS.get(name.replace("_", "-"))
+    found = ALL.get(name.replace("_", "-"))
     if found is None:
-        near = difflib.get_close_matches(name.replace("_", "-").lower(), SETTINGS, n=1, cutoff=0.0)
+        near = difflib.get_close_matches(name.replace("_", "-").lower(), ALL, n=1, cutoff=0.0)
         raise UsageError(f"{where}: there is no setting '{name}'; the nearest is '{near[0]}'")
     return found
 
@@ -134,9 +174,7 @@ def read_file(home: Path) -> dict[str, Any]:
 
 def _in_file(home: Path) -> dict[str, Value]:
     path, found = home / FILE, dict[str, Value]()
-    for key, value in read_file(home).items():
-        if isinstance(value, dict):
-            raise UsageError(f"{path}: [{key}] is a table; settings stand one a line, under no heading")
+    for key, value in _flat(read_file(home), path):
         setting = named(key, str(path))
         if setting.name in found:
             raise UsageError(
@@ -146,14 +184,28 @@ def _in_file(home: Path) -> dict[str, Value]:
     return found
 
 
+def _flat(read: dict[str, Any], path: Path) -> Iterator[tuple[str, Any]]:
+    """All that is set, by its full name."""
+    for key, value in read.items():
+        if not isinstance(value, dict):
+            yield key, value
+        elif key != _TABLE:
+            raise UsageError(f"{path}: [{key}] is a table; settings stand one a line, under no heading but [{_TABLE}]")
+        else:
+            for inner, said in value.items():
+                if inner.replace("_", "-") in SETTINGS and f"{_TABLE}.{inner.replace('_', '-')}" not in CLUSTER:
+                    raise UsageError(f"{path}: '{inner}' stands under [{_TABLE}]; move it above that line")
+                yield f"{_TABLE}.{inner}", said
+
+
 def _in_environment() -> dict[str, Value]:
     found: dict[str, Value] = {}
     for variable, text in sorted(os.environ.items()):
         if not variable.startswith(PREFIX) or variable in _NO_SETTINGS:
             continue
-        setting = next((one for one in SETTINGS.values() if one.variable == variable), None)
+        setting = next((one for one in ALL.values() if one.variable == variable), None)
         if setting is None:
-            near = difflib.get_close_matches(variable, [one.variable for one in SETTINGS.values()], n=1, cutoff=0.0)
+            near = difflib.get_close_matches(variable, [one.variable for one in ALL.values()], n=1, cutoff=0.0)
             raise UsageError(f"the environment: there is no setting '{variable}'; the nearest is '{near[0]}'")
         found[setting.name] = _from_text(setting, text, variable)
     return found
@@ -165,7 +217,7 @@ def _in_flags(flags: Mapping[str, object]) -> dict[str, Value]:
         if given is None:
             continue
         setting = named(name, "flags")
-        where = f"--{setting.name}"
+        where = f"--{setting.key}"
         if isinstance(given, list | tuple):
             given = ",".join(str(part) for part in given)
         if isinstance(given, bool) and setting.kind == "bool":
@@ -232,6 +284,12 @@ def _checked(setting: Setting, value: Value, where: str) -> Value:
             raise UsageError(f"{where} must be an address such as https://example.com/new-pages, not '{value}'")
         case "bind", str():
             host_and_port(value, where)
+        case "store", str() if value and not value.startswith(_STORES):
+            raise UsageError(f"{where} must be empty or an address such as postgresql://crawler@db/crawl")
+        case "cluster.address", str() if value:
+            host_and_port(value, where)
+        case "cluster.auth", str() if value not in _AUTH:
+            raise UsageError(f"{where} must be {' or '.join(_AUTH)}, not '{value}'")
         case "allow-private-addresses", tuple():
             for block in value:
                 _check_network(block, where)

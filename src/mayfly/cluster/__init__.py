@@ -1,1 +1,1 @@
-"""RUN on many machines: Ray places and restarts shards, PostgreSQL holds all state and says who owns a shard."""
+"""The same crawl on many machines: Ray places shards, PostgreSQL decides who owns them. Read `placement.py` first."""

@@ -1,0 +1,248 @@
+"""`mayfly cluster`: the same crawl on many machines, started, watched, emptied and ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from mayfly.cli import options, words
+from mayfly.cli.home import API, DEFAULT, Home, all_but, existing, prepare, require_contact, takes_settings
+from mayfly.cli.layers import CLUSTER, resolve, resolve_cluster
+from mayfly.cluster.settings import ClusterSettings
+from mayfly.core.model import Seconds
+from mayfly.crawl.settings import Settings
+from mayfly.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from mayfly.cluster.ledger import Ledger
+    from mayfly.cluster.nodes import Local
+
+app = typer.Typer(
+    help="The same crawl on many machines: Ray runs it, PostgreSQL keeps it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+T = TypeVar("T")
+_NODES = 3  # of a new local cluster
+_PLACED_WITHIN: Seconds = 180.0
+_LOOK_EVERY: Seconds = 0.2
+_WHERE = ("store", "cluster.address", "cluster.auth")  # settings by which a running cluster is found
+_CRAWL = [name for name in all_but(API) if f"cluster.{name}" not in CLUSTER]
+
+
+@app.command()
+@takes_settings(*CLUSTER, *_CRAWL)
+def up(
+    flags: dict[str, Any],
+    home: Home = DEFAULT,
+    nodes: Annotated[
+        int | None, typer.Option(help="Nodes of a cluster on this machine, for trying. Default: 3.", min=1, max=200)
+    ] = None,
+) -> None:
+    """Crawl on a cluster: join the Ray at --address or, without one, start one on this machine.
+
+    Run it again to change settings or --nodes: nodes are added, or emptied and taken away, while the crawl goes on. The
+    shards that run keep their settings until they move. It needs PostgreSQL as the store, and mayfly[cluster].
+
+    Example: mayfly cluster up --nodes 3 --shards 16 --store postgresql://crawler@localhost/crawl
+    """
+    settings, cluster = _known(home, flags)
+    if cluster.address and nodes is not None:
+        raise UsageError("--nodes is for a cluster on this machine; nodes of the Ray at --address join it by ray start")
+    require_contact(settings)
+    prepare(home)
+    _with_ledger(settings, lambda ledger: _open(ledger, cluster.shards))
+    surplus = [] if cluster.address else _grow(home, cluster, nodes)
+    _crawl(home, settings, cluster, surplus)
+
+
+@app.command()
+@takes_settings(*_WHERE)
+def status(
+    flags: dict[str, Any],
+    home: Home = DEFAULT,
+    shards: Annotated[bool, typer.Option("--shards", help="Show every shard, and who owns it.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show a cluster: its nodes and their shards, requests a second against the budget, the price, and the lag.
+
+    Example: mayfly cluster status --shards
+    """
+    from mayfly.cli.cluster_status import look, show
+
+    settings, cluster = _known(existing(home), flags)
+    show(_with_ledger(settings, lambda ledger: look(ledger, home, settings, cluster)), shards, as_json)
+
+
+@app.command()
+@takes_settings(*_WHERE)
+def drain(
+    flags: dict[str, Any],
+    node: Annotated[str | None, typer.Argument(help="The node to empty. Default: all.", metavar="NODE")] = None,
+    home: Home = DEFAULT,
+    undo: Annotated[bool, typer.Option("--undo", help="Let the node have shards again.")] = False,
+) -> None:
+    """Move the shards of a node to the others, one by one; without a node, let all finish what is in the air and stop.
+
+    Nothing is lost: what was not fetched is due again where the shard goes on. `mayfly cluster up` ends every drain.
+
+    Example: mayfly cluster drain node-2
+    """
+    from mayfly.cluster.joining import joined
+    from mayfly.cluster.placement import EVERYWHERE
+
+    settings, cluster = _known(existing(home), flags)
+    with joined(home, cluster):
+        _check_node(node)
+        _with_ledger(settings, lambda ledger: ledger.set_draining(node or EVERYWHERE, not undo))
+        if not undo:
+            _await_empty(node, cluster)
+    words.say(f"{node or 'every node'} {'may have shards again' if undo else 'is empty'}")
+
+
+@app.command()
+@takes_settings(*_WHERE)
+def down(flags: dict[str, Any], home: Home = DEFAULT) -> None:
+    """Stop the crawl as `drain` does, and end the cluster: all of it on this machine; of another Ray, what is ours.
+
+    Example: mayfly cluster down
+    """
+    from mayfly.cluster import nodes
+    from mayfly.cluster.joining import address_of, answers
+
+    settings, cluster = _known(existing(home), flags)
+    running = None if cluster.address else nodes.local(home)
+    if running is None and not cluster.address:
+        raise UsageError(f"no cluster of {home} runs on this machine; --address names a Ray elsewhere")
+    if answers(address_of(home, cluster)):
+        _stop(home, settings, cluster)
+    if running is not None:
+        nodes.end(home, running)
+    words.say("The cluster has ended; mayfly cluster up goes on where it was.")
+
+
+def _known(home: Path, flags: Mapping[str, object]) -> tuple[Settings, ClusterSettings]:
+    """The settings, if a cluster can run by them."""
+    from mayfly.cluster.joining import require_ray
+
+    settings, _ = resolve(home, flags)
+    cluster, _ = resolve_cluster(home, flags)
+    if not settings.store:
+        raise UsageError(
+            "store is not set: machines share a PostgreSQL; give --store postgresql://…, or set it in the file"
+        )
+    require_ray()
+    return settings, cluster
+
+
+def _with_ledger(settings: Settings, ask: Callable[[Ledger], Awaitable[T]]) -> T:
+    from mayfly.cluster.ledger import Ledger
+    from mayfly.fetch.loop import run
+
+    async def asked() -> T:
+        async with Ledger(settings.store) as ledger:
+            return await ask(ledger)
+
+    return run(asked())
+
+
+async def _open(ledger: Ledger, shards: int) -> None:
+    await ledger.start(shards)
+    for node in await ledger.draining():
+        await ledger.set_draining(node, False)
+
+
+def _grow(home: Path, cluster: ClusterSettings, count: int | None) -> list[str]:
+    """Have so many nodes on this machine; the names of those that are too many."""
+    from mayfly.cluster import nodes
+
+    running = nodes.start(home, auth=cluster.auth)
+    wanted = count or len(running.workers) or _NODES
+    running = nodes.add(home, running, nodes.more(running, wanted), cluster.auth)
+    return [node.name for node in running.workers[wanted:]]
+
+
+def _crawl(home: Path, settings: Settings, cluster: ClusterSettings, surplus: list[str]) -> None:
+    from mayfly.cluster.actors import Orders, start_coordinator
+    from mayfly.cluster.joining import address_of, joined
+
+    with joined(home, cluster):
+        start_coordinator(Orders(home.resolve(), settings, cluster))
+        _await_placed(cluster)
+        for node in surplus:
+            _take(home, settings, cluster, node)
+    words.say(
+        f"{cluster.shards} shards crawl on Ray at {address_of(home, cluster)}; mayfly cluster status shows them, "
+        "mayfly cluster down ends it"
+    )
+
+
+def _take(home: Path, settings: Settings, cluster: ClusterSettings, node: str) -> None:
+    """Empty a node of this machine, and end it."""
+    from mayfly.cluster import nodes
+
+    _with_ledger(settings, lambda ledger: ledger.set_draining(node, True))
+    _await_empty(node, cluster)
+    running: Local | None = nodes.local(home)
+    if running is not None:
+        nodes.take(home, running, [node])
+    _with_ledger(settings, lambda ledger: ledger.set_draining(node, False))
+
+
+def _stop(home: Path, settings: Settings, cluster: ClusterSettings) -> None:
+    from mayfly.cluster.actors import remove_coordinator
+    from mayfly.cluster.joining import joined
+    from mayfly.cluster.placement import EVERYWHERE
+
+    with joined(home, cluster):
+        _with_ledger(settings, lambda ledger: ledger.set_draining(EVERYWHERE, True))
+        _await_empty(None, cluster)
+        remove_coordinator()
+
+
+def _check_node(node: str | None) -> None:
+    from mayfly.cluster.actors import live_nodes
+
+    live = sorted(live_nodes())
+    if node is not None and node not in live:
+        raise UsageError(f"there is no node '{node}'; there are {', '.join(live) or 'none'}")
+
+
+def _await_placed(cluster: ClusterSettings) -> None:
+    from mayfly.cluster.actors import places
+
+    def running() -> int:
+        return sum(node is not None for node in places().values())
+
+    _await("shards", cluster.shards, running, _PLACED_WITHIN + cluster.shards)
+
+
+def _await_empty(node: str | None, cluster: ClusterSettings) -> None:
+    """Wait until no shard is there; each may take as long as a fetch does."""
+    from mayfly.cluster.actors import places, running_shards
+
+    def there() -> int:
+        if node is None:
+            return len(running_shards())
+        return sum(place in (node, None) for place in places().values())  # None may come up there again
+
+    begun = there()
+    _await("shards", begun, lambda: begun - there(), _PLACED_WITHIN + begun * cluster.lease)
+
+
+def _await(label: str, total: int, done: Callable[[], int], within: Seconds) -> None:
+    until, before = time.monotonic() + within, 0
+    with words.progress(label, total) as bar:
+        while (now := done()) < total:
+            bar(now - before)
+            before = now
+            if time.monotonic() > until:
+                raise RunError(
+                    f"{now} of {total} {label} after {words.about(within)}; mayfly cluster status shows what is "
+                    "missing, Ray's logs why"
+                )
+            time.sleep(_LOOK_EVERY)

