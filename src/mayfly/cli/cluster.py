@@ -55,7 +55,7 @@ def up(
         raise UsageError("--nodes is for a cluster on this machine; nodes of the Ray at --address join it by ray start")
     require_contact(settings)
     prepare(home)
-    _with_ledger(settings, lambda ledger: _open(ledger, cluster.shards))
+    _with_ledger(settings, lambda ledger: _open(ledger, settings, cluster.shards))
     surplus = [] if cluster.address else _grow(home, cluster, nodes)
     _crawl(home, settings, cluster, surplus)
 
@@ -150,7 +150,11 @@ def _with_ledger(settings: Settings, ask: Callable[[Ledger], Awaitable[T]]) -> T
     return run(asked())
 
 
-async def _open(ledger: Ledger, shards: int) -> None:
+async def _open(ledger: Ledger, settings: Settings, shards: int) -> None:
+    from mayfly.store.postgres import PostgresStore
+
+    async with PostgresStore(settings.store, shards=shards):
+        pass  # its tables are there from now on
     await ledger.start(shards)
     for node in await ledger.draining():
         await ledger.set_draining(node, False)

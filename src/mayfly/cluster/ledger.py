@@ -19,8 +19,8 @@ _PATIENCE: Seconds = 10.0
 
 _SHARDS = """
 SELECT shard, owner, epoch, extract(epoch FROM until)::float8 AS lease_until,
-    extract(epoch FROM until - clock_timestamp())::float8 AS lease_left, coalesce(price, 0) AS price, allotment,
-    version, used AS rate, extract(epoch FROM at)::float8 AS reported_at, waiting, lag
+    (extract(epoch FROM until) - extract(epoch FROM clock_timestamp()))::float8 AS lease_left,
+    coalesce(price, 0) AS price, allotment, version, used AS rate, extract(epoch FROM at)::float8 AS reported_at, waiting, lag
 FROM leases JOIN offers USING (shard) JOIN reports USING (shard) ORDER BY shard
 """
 _HEARD = """

@@ -175,6 +175,7 @@ class Connection(asyncio.Protocol):
             address=self.address,
             connection=self._number,
             user_agent=headers.get("user-agent", ""),
+            client=str(self._client[0]),
             if_none_match=headers.get("if-none-match", ""),
             if_modified_since=headers.get("if-modified-since", ""),
         )

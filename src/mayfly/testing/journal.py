@@ -25,6 +25,7 @@ class Visit:
     address: str  # ours, where it came in
     connection: int  # connections are numbered from 1
     user_agent: str = ""
+    client: str = ""  # the address it came from
     if_none_match: str = ""
     if_modified_since: str = ""
     status: int = 0

@@ -5,7 +5,7 @@ HEAD, conditional GET. A `Raw` answer is a play that is handed the connection an
 bounded (`Bounds`): connections, bytes of a request's head, seconds a connection may idle, seconds a play may last.
 
 `async with Server(sites) as server` runs it in this event loop, `with in_thread(Server(sites)) as server` beside any
-program. It binds loopback addresses only.
+program. It binds loopback addresses, or those of a network of the test's own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Coroutine, Iterator, Mapping
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from mayfly.errors import UsageError
@@ -36,6 +36,7 @@ class Server:
         sites: Mapping[str, Site],
         *,
         addresses: tuple[str, ...] = ("127.0.0.1",),
+        within: str = "127.0.0.0/8",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
         tls_port: int = 0,
@@ -43,9 +44,9 @@ class Server:
         quiet: tuple[str, ...] = (),
         journal: Journal | None = None,
     ) -> None:
-        """`quiet`: hosts whose visits are not written down."""
-        if not addresses or not all(ip_address(address).is_loopback for address in addresses):
-            raise UsageError(f"the test server binds loopback addresses only, not {', '.join(addresses) or 'none'}")
+        """`quiet`: hosts whose visits are not written down. `within`: a network of the test's own, else loopback."""
+        if not addresses or not all(ip_address(address) in ip_network(within) for address in addresses):
+            raise UsageError(f"the test server binds addresses of {within} only, not {', '.join(addresses) or 'none'}")
         self.sites = dict(sites)
         self.addresses = addresses
         self.port, self.tls_port = port, tls_port
