@@ -1,4 +1,5 @@
-"""A plan of a million sources: CPU-seconds, against the limit of one second and against one pass of Lambert's W.
+"""A plan of a million sources: CPU-seconds, against the limit of one second and against one pass of Lambert's W. Then
+what 200,000 of them want at 257 prices, as a shard tells it, against asking price by price.
 
 usage: python bench/plan.py
 """
@@ -8,10 +9,12 @@ import time
 import numpy as np
 from scipy.special import lambertw
 
+from mayfly.core.demand import GRID, demand, wanted
 from mayfly.core.intervals import exact_plan, paper_plan
 from mayfly.core.model import beliefs
 
 SOURCES = 1_000_000
+OF_A_SHARD = 200_000
 LIMIT = 1.0
 
 
@@ -27,6 +30,12 @@ def main() -> None:
             seconds = cpu(lambda plan=plan, share=share: plan(world, share * rate.sum()))
             verdict = "ok" if seconds <= LIMIT else "TOO SLOW"
             print(f"{plan.__name__:11} budget {share:.2f}x  {seconds:.2f} CPU-s (limit {LIMIT:.0f})  {verdict}")
+    shard = beliefs(*(column[:OF_A_SHARD] for column in (world.link_rate, world.page_profit, world.profit_decay)))
+    site, most = np.arange(OF_A_SHARD) // 10, np.full(OF_A_SHARD // 10, 0.2)
+    one_by_one = cpu(lambda: [wanted(shard, price) for price in GRID])
+    whole, polite = cpu(lambda: demand(shard)), cpu(lambda: demand(shard, GRID, site, most))
+    print(f"{OF_A_SHARD:,} sources at {len(GRID)} prices, price by price: {one_by_one:.1f} CPU-s")
+    print(f"demand      {whole:.3f} CPU-s; with limits of sites {polite:.3f}")
 
 
 def cpu(work) -> float:

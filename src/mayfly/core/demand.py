@@ -12,7 +12,7 @@ from the dearest price down as each comes below its edge, and every price is one
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,16 @@ def price_grid(points: int = POINTS) -> FloatArray:
 
 
 GRID = price_grid()
+
+
+def zoomed(grid: FloatArray, price: float) -> FloatArray:
+    """As many prices again, all within a step of the grid on either side of a price: for who looks closer there.
+
+    >>> zoomed(np.array([1.0, 4.0, 16.0]), 2.0).round(6).tolist()
+    [0.5, 2.0, 8.0]
+    """
+    step = math.exp(_step(grid))
+    return np.geomspace(price / step, price * step, len(grid))
 
 
 def demand(
@@ -74,7 +84,8 @@ def price_for(total: FloatArray, grid: FloatArray, budget: PerSecond) -> float:
     """The price at which a demand, added up over all shards, meets the budget; the grid's cheapest where it is less.
 
     Between two prices demand is taken for a power. It may jump there, where sources are refused: then no price meets
-    the budget, and this one is not farther from it than the jumps of one step.
+    the budget, and this one is not farther from it than the jumps of one step. Where that matters, do it again with a
+    grid that is `zoomed` at what came out.
 
     >>> one = np.array([1.0, 10.0, 100.0])
     >>> round(price_for(np.array([4.0, 2.0, 1.0]), one, 2.828427), 4)
@@ -190,10 +201,10 @@ def _from_above(turn: IntArray, amount: FloatArray, points: int) -> FloatArray:
 
 
 def _step(grid: FloatArray) -> float:
-    return math.log(grid[-1] / grid[0]) / (len(grid) - 1)
+    return round(math.log(grid[-1] / grid[0]) / (len(grid) - 1), 14)  # the same, wherever on the scale a grid lies
 
 
-@cache
+@lru_cache(maxsize=8)
 def _table(step: float, points: int, apart: int) -> FloatArray:
     """φ: one by the wait in lifetimes, for worths of so many bins more than the price."""
     cells = points + math.ceil(math.log(_BEYOND) / step)
