@@ -2,8 +2,8 @@
 
 A crawl of the test web on three machines (`faults_stage.py`); then, one after the other: kill -9 of an actor, of a
 machine, of the coordinator; a machine that stands still for longer than its lease and wakes up; the coordinator
-still for a minute; PostgreSQL restarted; the network cut between a machine and the database. In the end nothing is published any
-more, and what was must have been fetched.
+still for a minute; PostgreSQL restarted; the network cut between a machine and the database. In the end nothing is
+published any more, and what was must have been fetched.
 """
 
 from __future__ import annotations
@@ -184,15 +184,16 @@ def judged(trial: Trial, stage: Stage, table: Table, since: float) -> None:
 
 def explain(stage: Stage, pages: Any) -> None:
     """What the store knows of pages nobody fetched."""
+
     async def look() -> None:
+        trace = stage.web.trace
         async with PostgresStore(stage.url, read_only=True, shards=SHARDS) as store:
-            found = {source.url: source for source in await store.sources()}
+            crawled = {source.url: (source.crawls, source.last_crawl) for source in await store.sources()}
             for page in pages[:12]:
-                url = stage.web.trace.page_urls[page]
-                kept = await store.page_at(url)
-                on = [stage.web.trace.source_urls[s] for s, p in zip(stage.web.trace.link_source, stage.web.trace.link_page) if p == page]
-                print(url, stage.web.trace.published[page] - stage.began, kept and (kept.outcome, kept.reason, kept.found_at - stage.began),
-                      [(one, one in found and (found[one].state, found[one].crawls, (found[one].last_crawl or 0) - stage.began, found[one].failure)) for one in on])
+                kept = await store.page_at(trace.page_urls[page])
+                on = [trace.source_urls[source] for source in trace.link_source[trace.link_page == page]]
+                print(trace.page_urls[page], trace.published[page], kept and (kept.outcome, kept.reason))
+                print("   ", [(url, crawled.get(url)) for url in on])
 
     run(look())
 

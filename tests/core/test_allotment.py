@@ -187,7 +187,7 @@ def test_who_is_away_keeps_his_share_and_nobody_else_surges(seed: int, gone: set
 
 def test_who_was_coming_back_from_idleness_waits_with_that_while_away() -> None:
     ours = Cluster(40.0, [Shard(demand(sources(number, busy=10))) for number in range(4)])
-    ours.shards[0].can_use = 0.5
+    ours.shards[0].can_use = 2.0
     for _ in range(4):
         ours.round()
     ours.shards[0].can_use = np.inf
@@ -233,8 +233,8 @@ def test_every_shard_has_enough_to_look_for_sources(seed: int) -> None:
     ours.shards[0].curve = np.zeros(257)
     for _ in range(6):
         grants = ours.round()
-    assert (grants.allotment >= 0.02 * 3.0 * (1 - 1e-9)).all()
-    assert grants.allotment[0] == pytest.approx(0.06, rel=1e-3)
+    assert (grants.allotment >= 0.1 * 3.0 * (1 - 1e-9)).all()
+    assert grants.allotment[0] == pytest.approx(0.3, rel=1e-3)
 
 
 def test_what_an_idle_shard_leaves_goes_to_the_others_and_comes_back() -> None:
@@ -244,7 +244,7 @@ def test_what_an_idle_shard_leaves_goes_to_the_others_and_comes_back() -> None:
     ours.shards[0].can_use = 0.5
     for _ in range(3):
         grants = ours.round()
-    assert grants.allotment[0] == pytest.approx(0.55) and grants.allotment.sum() == pytest.approx(40.0)
+    assert grants.allotment[0] == pytest.approx(2.2) and grants.allotment.sum() == pytest.approx(40.0)
     np.testing.assert_allclose(grants.allotment[1:] / fair[1:], grants.allotment[1] / fair[1], rtol=0.05)
     ours.shards[0].can_use = np.inf
     for _ in range(8):

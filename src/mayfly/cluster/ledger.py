@@ -11,7 +11,7 @@ import numpy as np
 from mayfly.cluster.lease import Lease
 from mayfly.cluster.line import Line
 from mayfly.core.allotment import Grants, Report
-from mayfly.core.model import FloatArray, PerSecond, Seconds
+from mayfly.core.model import Evidence, FloatArray, PerSecond, Seconds
 from mayfly.errors import RunError
 
 COORDINATOR = -1  # whose lease is his who deals out the budget
@@ -20,7 +20,8 @@ _PATIENCE: Seconds = 10.0
 _SHARDS = """
 SELECT shard, owner, epoch, extract(epoch FROM until)::float8 AS lease_until,
     (extract(epoch FROM until) - extract(epoch FROM clock_timestamp()))::float8 AS lease_left,
-    coalesce(price, 0) AS price, allotment, version, used AS rate, extract(epoch FROM at)::float8 AS reported_at, waiting, lag
+    coalesce(price, 0) AS price, allotment, version, used AS rate, extract(epoch FROM at)::float8 AS reported_at,
+    waiting, lag
 FROM leases JOIN offers USING (shard) JOIN reports USING (shard) ORDER BY shard
 """
 _HEARD = """
@@ -33,7 +34,11 @@ UPDATE offers SET version = $2, price = $3, allotment = $4, since = $5, ceiling 
 """
 _REPORT = """
 UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
-    waiting = $6, lag = $7 WHERE shard = $1
+    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11 WHERE shard = $1
+"""
+_OTHERS = """
+SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0)
+FROM reports WHERE shard <> $1
 """
 _ADOPTED = """
 UPDATE subscriptions SET shard = sources.shard FROM sources
@@ -143,10 +148,16 @@ class Ledger:
         idle: bool,
         waiting: int,
         lag: Seconds,
+        evidence: Evidence,
     ) -> None:
         """What it wants; no curve: the same as before."""
         demand = None if curve is None else np.asarray(curve, "<f8").tobytes()
-        await self.line.rows(_REPORT, shard, demand, applied, used, idle, waiting, lag)
+        await self.line.rows(_REPORT, shard, demand, applied, used, idle, waiting, lag, *evidence)
+
+    async def evidence_of_others(self, shard: int) -> Evidence:
+        """What all other shards have learned, together."""
+        rows = await self.line.rows(_OTHERS, shard)
+        return Evidence(*rows[0])
 
     # Of nodes
 

@@ -15,11 +15,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mayfly.cluster.handover import Handover
 from mayfly.cluster.lease import Lease, LeaseLost
 from mayfly.cluster.ledger import Ledger
 from mayfly.cluster.line import GONE, Line
 from mayfly.cluster.settings import ClusterSettings
+from mayfly.core import events
 from mayfly.core.demand import demand, price_grid
 from mayfly.core.model import FloatArray, PerSecond, Seconds
 from mayfly.crawl.crawler import Crawler
@@ -34,6 +37,7 @@ _TRY_AGAIN: Seconds = 0.25  # to take a lease that is another's
 _LOOK: Seconds = 0.5  # for a new allotment, and for pages that others found
 _IDLE = 0.1  # of the time with nothing to fetch: it could not use what it was given
 _AFTER_FAILURE: Seconds = 1.0
+_AT_ONCE: Seconds = 60.0  # in which sources never crawled are to be crawled
 log = logging.getLogger("mayfly")
 
 
@@ -129,6 +133,7 @@ class Duty:
         self._grid = price_grid(cluster.price_grid)
         self._applied = 0
         self._beliefs: object = None
+        self._asked: FloatArray = np.zeros(cluster.price_grid)
         self._at: Seconds = asyncio.get_running_loop().time()
         self._requests, self._idle, self._lag = 0, 0.0, 0.0
 
@@ -163,16 +168,25 @@ class Duty:
         idle = (crawler.idle - self._idle) / passed > _IDLE
         lag, self._lag = self._lag, 0.0
         self._at, self._requests, self._idle = now, requests, crawler.idle
-        waiting = len(crawler.parts.pages)
-        await self._ledger.report(self._shard, await self._curve(), self._applied, used, idle, waiting, lag)
+        waiting, evidence = len(crawler.parts.pages), crawler.parts.scheduler.evidence()
+        await self._ledger.report(self._shard, await self._curve(), self._applied, used, idle, waiting, lag, evidence)
+        await self._share()
 
     async def _curve(self) -> FloatArray | None:
-        """What its sources want at each price, if that is another than last time; off the event loop."""
+        """What its sources want at each price, computed off the event loop; sources never crawled want it at any."""
         wanting = self._crawler.parts.scheduler.wanting()
-        if wanting is None or wanting.of is self._beliefs:
+        if wanting is None:
             return None
-        self._beliefs = wanting.of
-        return await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
+        if wanting.of is not self._beliefs:
+            self._beliefs = wanting.of
+            self._asked = await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
+        return np.asarray(self._asked + wanting.unseen / _AT_ONCE)
+
+    async def _share(self) -> None:
+        """Tell the scheduler what others have learned, where nothing is known here."""
+        parts = self._crawler.parts
+        others = await self._ledger.evidence_of_others(self._shard)
+        parts.scheduler.observe(events.OthersTold(parts.clock.now(), others))
 
 
 async def _hand_over(crawler: Crawler, handover: Handover) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from mayfly.core.demand import GRID, at_price, price_for, zoomed
 from mayfly.core.model import BoolArray, FloatArray, IntArray, PerSecond
 
-_FLOOR = 0.02  # of an equal share: what a shard has in any case, to look for sources
+_FLOOR = 0.1  # of an equal share: what a shard has in any case, to look for sources
 _HARDLY = 1e-12  # of an equal share: a wish of nothing, so that where nobody has another all are equal
 _SPARE = 1.1  # times what an idle shard used: room to show that it wants more
 _GROWTH = 2.0  # of that room, each round it is all used

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from mayfly.core.model import BoolArray, Fetch, FloatArray, IntArray, PageId, Seconds, SourceId
+from mayfly.core.model import BoolArray, Evidence, Fetch, FloatArray, IntArray, PageId, Seconds, SourceId
 
 
 class SourcesAdded(NamedTuple):
@@ -118,6 +118,13 @@ class TrendsTold(NamedTuple):
     terms: Mapping[str, float]
 
 
+class OthersTold(NamedTuple):
+    """What crawlers of other sources know of theirs, all together. All that was told before is over."""
+
+    at: Seconds
+    evidence: Evidence
+
+
 class ClockStepped(NamedTuple):
     """The clock was set, or the machine slept: `by` so many seconds there is nothing to be learned from."""
 
@@ -137,5 +144,6 @@ Event: TypeAlias = (
     | FetchFailed
     | ClicksCounted
     | TrendsTold
+    | OthersTold
     | ClockStepped
 )

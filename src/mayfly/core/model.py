@@ -72,6 +72,15 @@ class Found(NamedTuple):
     whole: bool = False  # nothing can have come and gone unseen: the links are counted by the dates they carry
 
 
+class Evidence(NamedTuple):
+    """What a mean over all sources is made of, so that those who each know a part of them may share it."""
+
+    links: float = 0.0  # found,
+    watched: Seconds = 0.0  # in so much time
+    clicks: float = 0.0  # seen,
+    exposure: float = 0.0  # of so many pages
+
+
 def beliefs(link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray) -> Beliefs:
     """Beliefs in links that stay, come at an even rate, and are worth the same wherever they stand."""
     flat = np.ones_like(link_rate)

@@ -21,7 +21,19 @@ from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
 from mayfly.core.knowledge import Knowledge
 from mayfly.core.merits import Merits
-from mayfly.core.model import DAY, Beliefs, Fetch, FloatArray, Found, PageId, PerSecond, Seconds, SourceId, Wait
+from mayfly.core.model import (
+    DAY,
+    Beliefs,
+    Evidence,
+    Fetch,
+    FloatArray,
+    Found,
+    PageId,
+    PerSecond,
+    Seconds,
+    SourceId,
+    Wait,
+)
 from mayfly.core.outlook import Outlook, Ranked, Wanting, outlook, ranked, wanting
 from mayfly.core.pages import Pages
 from mayfly.core.policies import Policy
@@ -95,6 +107,7 @@ class Scheduler:
             events.FetchFailed: self._fetch_failed,
             events.ClicksCounted: self._pages.clicked,
             events.TrendsTold: self._trends_told,
+            events.OthersTold: self._others_told,
         }
 
     @property
@@ -158,6 +171,10 @@ class Scheduler:
     def wanting(self) -> Wanting | None:
         """What the sources could be crawled for, for whoever shares a budget among many. None before the first plan."""
         return None if self.beliefs is None else wanting(self.beliefs, self._known.source, self._most())
+
+    def evidence(self) -> Evidence:
+        """What the means of its beliefs are made of."""
+        return self._estimator.evidence()
 
     def _most(self) -> FloatArray:
         """What a site can take, per second."""
@@ -269,6 +286,9 @@ class Scheduler:
     def _trends_told(self, event: events.TrendsTold) -> None:
         if self.merits is not None:
             self.merits.features.follow(event.terms)
+
+    def _others_told(self, event: events.OthersTold) -> None:
+        self._estimator.lean_on(event.evidence)
 
     def _landed(self, fetch: Fetch, at: Seconds) -> None:
         """A fetch is over, well or not: its site rests from now."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from mayfly.core.estimates.bayes import Bayes
 from mayfly.core.estimates.paper import Paper
-from mayfly.core.model import Beliefs, Credited, Found, IntArray, Seconds, SourceId
+from mayfly.core.model import Beliefs, Credited, Evidence, Found, IntArray, Seconds, SourceId
 
 Feedback: TypeAlias = Literal["fetched", "all", "none"]
 
@@ -46,6 +46,12 @@ class Estimator(Protocol):
 
     def beliefs(self, now: Seconds) -> Beliefs:
         """The best guess so far; the running mean of all sources where nothing else is known."""
+
+    def evidence(self) -> Evidence:
+        """What that mean is made of, as far as it was learned here."""
+
+    def lean_on(self, others: Evidence) -> None:
+        """The mean is of those sources, too, which others crawl."""
 
 
 ESTIMATORS: dict[str, Callable[..., Any]] = {"bayes": Bayes, "paper": Paper}

@@ -22,7 +22,7 @@ import numpy as np
 from mayfly.core.estimates.decay import FIRST_GUESS, Decay
 from mayfly.core.estimates.links import Links
 from mayfly.core.estimates.yields import Yields
-from mayfly.core.model import DAY, PLACES, Beliefs, Credited, FloatArray, Found, IntArray, Seconds, SourceId
+from mayfly.core.model import DAY, PLACES, Beliefs, Credited, Evidence, FloatArray, Found, IntArray, Seconds, SourceId
 
 _FIRST_PROFIT = 1.0  # clicks a page brings before any was seen; all get the same, so it only sets a scale
 _CROWD = 10.0  # variance by mean of the clicks of a page: they come in crowds
@@ -65,6 +65,7 @@ class Bayes:
         self._profit: FloatArray = np.zeros(0)  # as last believed
         self._counted_until: Seconds | None = None
         self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool, float]] = []
+        self._others = Evidence()
 
     def added(self, host: IntArray) -> None:
         self._links.grow(host)
@@ -118,11 +119,21 @@ class Bayes:
             place_worth=self._place_worth,
         )
 
+    def evidence(self) -> Evidence:
+        links, watched = self._links.totals()
+        return Evidence(links, watched, float(self._by_finder.clicks.sum()), float(self._by_finder.exposure.sum()))
+
+    def lean_on(self, others: Evidence) -> None:
+        self._others = others
+        self._links.lean_on(others.links, others.watched)
+
     def _lean_profits(self, host: IntArray) -> tuple[FloatArray, FloatArray]:
         """P of each source, of all its pages and of those it was the first to show, with some hope for both."""
         # For hosts a page counts once, on its first source.
         clicks, exposure, trust = self._by_finder.clicks, self._by_finder.exposure, self._profit_trust
-        mean = (float(clicks.sum()) + _FIRST_PROFIT) / (float(exposure.sum()) + 1.0)
+        mean = (float(clicks.sum()) + self._others.clicks + _FIRST_PROFIT) / (
+            float(exposure.sum()) + self._others.exposure + 1.0
+        )
         of_host = (np.bincount(host, clicks, self._hosts) + trust * mean) / (
             np.bincount(host, exposure, self._hosts) + trust
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mayfly.core.model import DAY, Beliefs, Credited, Found, IntArray, Seconds, SourceId, beliefs
+from mayfly.core.model import DAY, Beliefs, Credited, Evidence, Found, IntArray, Seconds, SourceId, beliefs
 
 
 class Blind:
@@ -28,6 +28,12 @@ class Blind:
         """Nothing to learn."""
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
+        """Nothing to learn."""
+
+    def evidence(self) -> Evidence:
+        return Evidence()
+
+    def lean_on(self, others: Evidence) -> None:
         """Nothing to learn."""
 
     def beliefs(self, now: Seconds) -> Beliefs:

@@ -44,6 +44,7 @@ class Links:
             late_watched=0.0,
         )
         self._mean_rate = _FIRST_RATE
+        self._others_links, self._others_watched = 0.0, 0.0
 
     @property
     def host(self) -> IntArray:
@@ -84,14 +85,27 @@ class Links:
     def rates(self) -> FloatArray:
         """λ of each source, leaning on its host's mean, which leans on the mean of all."""
         row = self._row
-        links = row.found + self._twin_share * (row.listed - row.found)
-        if row.watched.any():
-            self._mean_rate = (float(links.sum()) + 1.0) / (float(row.watched.sum()) + 1.0 / _FIRST_RATE)
+        links = self._counted()
+        watched = float(row.watched.sum()) + self._others_watched
+        if watched:
+            self._mean_rate = (float(links.sum()) + self._others_links + 1.0) / (watched + 1.0 / _FIRST_RATE)
         hosts = int(row.host.max()) + 1 if row.size else 0
         of_host = (np.bincount(row.host, links, hosts) + 1.0) / (
             np.bincount(row.host, row.watched, hosts) + 1.0 / self._mean_rate
         )
         return np.asarray((links + self._trust) / (row.watched + self._trust / of_host[row.host]))
+
+    def totals(self) -> tuple[float, Seconds]:
+        """Links of all sources, and how long they were watched."""
+        return float(self._counted().sum()), float(self._row.watched.sum())
+
+    def lean_on(self, links: float, watched: Seconds) -> None:
+        """The mean of all is of these, too."""
+        self._others_links, self._others_watched = links, watched
+
+    def _counted(self) -> FloatArray:
+        row = self._row
+        return np.asarray(row.found + self._twin_share * (row.listed - row.found))
 
     def novelty(self) -> FloatArray:
         """The share of a source's new links that no other source had shown before."""

@@ -19,6 +19,7 @@ from mayfly.core.model import (
     WEEK,
     Beliefs,
     Credited,
+    Evidence,
     FloatArray,
     Found,
     IntArray,
@@ -116,6 +117,12 @@ class Paper:
         if not self._unclicked:
             profit[(row.clicks == 0) & (row.pages > 0)] = 0.0
         return beliefs(rate, profit, row.decay.copy())
+
+    def evidence(self) -> Evidence:
+        return Evidence()
+
+    def lean_on(self, others: Evidence) -> None:
+        """The paper knows of one crawler only."""
 
     def _fitted(self, mean_clicks: FloatArray) -> FloatArray:
         """P of the histograms, more by the clicks that are in none, for of them only the day is known."""
