@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,19 @@ LEASE, SHARDS = 5.0, 4  # as in the scenario
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory) -> dict:
+def seen() -> dict:
     """What `scenario.py` saw; it runs once for all tests here."""
     if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("network namespaces need root on Linux; without one Ray would listen to the world")
     if subprocess.run([*UNSHARE, "true"], capture_output=True).returncode:
         pytest.skip("this machine makes no network namespaces")
-    folder = tmp_path_factory.mktemp("cluster", numbered=True)
+    # Not pytest's own folder: PostgreSQL runs as another user, who may not go in there.
+    with tempfile.TemporaryDirectory(prefix="mayfly-test-") as folder:
+        Path(folder).chmod(0o755)
+        return live(Path(folder))
+
+
+def live(folder: Path) -> dict:
     told = {name: value for name, value in os.environ.items() if not name.startswith(("MAYFLY_", "RAY_"))}
     inside = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, str(LIFE), str(folder)]
     done = subprocess.run([*UNSHARE, *inside], env=told, capture_output=True, text=True, timeout=240)
