@@ -1,5 +1,6 @@
 """A real Ray and a real PostgreSQL on this machine, in a network of their own: placed, killed, moved, ended."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -19,24 +20,31 @@ LEASE, SHARDS = 5.0, 4  # as in the scenario
 
 
 @pytest.fixture(scope="module")
-def seen() -> dict:
-    """What `scenario.py` saw; it runs once for all tests here."""
+def seen(tmp_path_factory) -> dict:
+    """What `scenario.py` saw; it runs once for all tests here, in whichever process they are."""
     if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("network namespaces need root on Linux; without one Ray would listen to the world")
     if subprocess.run([*UNSHARE, "true"], capture_output=True).returncode:
         pytest.skip("this machine makes no network namespaces")
-    # Not pytest's own folder: PostgreSQL runs as another user, who may not go in there.
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    with (shared / "cluster.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = shared / "cluster.json"
+        if not kept.exists():
+            kept.write_text(json.dumps(live()))
+    return json.loads(kept.read_text())
+
+
+def live() -> dict:
+    # Not in pytest's own folder: PostgreSQL runs as another user, who may not go in there.
     with tempfile.TemporaryDirectory(prefix="mayfly-test-") as folder:
         Path(folder).chmod(0o755)
-        return live(Path(folder))
-
-
-def live(folder: Path) -> dict:
-    told = {name: value for name, value in os.environ.items() if not name.startswith(("MAYFLY_", "RAY_"))}
-    inside = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, str(LIFE), str(folder)]
-    done = subprocess.run([*UNSHARE, *inside], env=told, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads((folder / "seen.json").read_text())
+        told = {name: value for name, value in os.environ.items() if not name.startswith(("MAYFLY_", "RAY_"))}
+        inside = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, str(LIFE), folder]
+        done = subprocess.run([*UNSHARE, *inside], env=told, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads((Path(folder) / "seen.json").read_text())
 
 
 def test_all_shards_run_on_the_one_node(seen) -> None:
