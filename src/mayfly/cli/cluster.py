@@ -140,6 +140,8 @@ def _known(home: Path, flags: Mapping[str, object]) -> tuple[Settings, ClusterSe
 
 
 def _with_ledger(settings: Settings, ask: Callable[[Ledger], Awaitable[T]]) -> T:
+    import asyncpg
+
     from mayfly.cluster.ledger import Ledger
     from mayfly.fetch.loop import run
 
@@ -147,7 +149,10 @@ def _with_ledger(settings: Settings, ask: Callable[[Ledger], Awaitable[T]]) -> T
         async with Ledger(settings.store) as ledger:
             return await ask(ledger)
 
-    return run(asked())
+    try:
+        return run(asked())
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise RunError(f"the store does not answer: {error}; see that PostgreSQL runs and lets this user in") from None
 
 
 async def _open(ledger: Ledger, settings: Settings, shards: int) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def joined(home: Path, cluster: ClusterSettings) -> Iterator[None]:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise RunError(f"Ray at {address} does not let us in: {said[0]}") from None
     try:
-        yield
+        with contextlib.redirect_stdout(sys.stderr):  # Ray tells every driver of all troubles; programs read our output
+            yield
     finally:
         ray.shutdown()

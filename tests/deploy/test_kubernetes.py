@@ -1,0 +1,98 @@
+"""The manifests are what Kubernetes and KubeRay take, and agree with each other and with the settings there are."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+jsonschema = pytest.importorskip("jsonschema")
+
+from mayfly.cli import layers  # noqa: E402
+from mayfly.cluster import nodes  # noqa: E402
+
+FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
+SCHEMA = json.loads(Path(__file__).with_name("raycluster.schema.json").read_text())
+KUBERNETES = "1.33"
+
+
+def objects() -> list[dict]:
+    return [one for path in sorted(FOLDER.glob("*.yaml")) for one in yaml.safe_load_all(path.read_text())]
+
+
+def the(kind: str) -> dict:
+    return next(one for one in objects() if one["kind"] == kind)
+
+
+def pods() -> list[dict]:
+    """Every pod that any of them would make."""
+    spec = the("RayCluster")["spec"]
+    templates = [group["template"] for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"])]
+    templates += [one["spec"]["template"] for one in objects() if one["kind"] == "Deployment"]
+    return [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "any"}, "spec": one["spec"]} for one in templates]
+
+
+def test_the_cluster_is_as_kuberay_has_it() -> None:
+    jsonschema.Draft202012Validator(SCHEMA).validate(the("RayCluster"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda spec: spec["headGroupSpec"]["rayStartParams"].update({"num-cpus": 0}),
+        lambda spec: spec["workerGroupSpecs"][0].update(replica=3),
+        lambda spec: spec["headGroupSpec"].pop("template"),
+    ],
+)
+def test_what_kuberay_would_refuse_is_refused(wrong) -> None:
+    broken = the("RayCluster")
+    wrong(broken["spec"])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(SCHEMA).validate(broken)
+
+
+def test_all_else_is_as_kubernetes_has_it() -> None:
+    kubernetes_validate = pytest.importorskip("kubernetes_validate")
+    plain = [one for one in objects() if one["kind"] != "RayCluster"]
+    assert len(plain) >= 5 and len(pods()) == 3
+    for one in plain + pods():
+        kubernetes_validate.validate(one, KUBERNETES, strict=True)
+
+
+def test_settings_are_those_there_are(tmp_path, monkeypatch) -> None:
+    told = the("ConfigMap")["data"]
+    with monkeypatch.context() as patch:
+        for name, value in told.items():
+            patch.setenv(name, value)
+        settings, origins = layers.resolve(tmp_path, {})
+        cluster, _ = layers.resolve_cluster(tmp_path, {})
+    assert (settings.budget, cluster.shards, origins["budget"]) == (500.0, 256, "environment")
+    assert cluster.address == f"{the('RayCluster')['metadata']['name']}-head-svc:6379"
+    wanted = nodes.environment(tmp_path)
+    assert {name: told[name] for name in told if name.startswith("RAY_")}.items() <= wanted.items()
+    assert wanted.keys() - told.keys() == {"RAY_AUTH_TOKEN_PATH"}
+
+
+def test_every_secret_and_every_map_that_is_asked_for_is_there() -> None:
+    there = set(the("Secret")["stringData"])
+    for pod in pods():
+        for container in pod["spec"]["containers"]:
+            sources = [one["valueFrom"] for one in container["env"] if "valueFrom" in one]
+            asked = [one["secretKeyRef"] for one in sources if "secretKeyRef" in one]
+            assert asked and all(one["name"] == "mayfly-secrets" and one["key"] in there for one in asked)
+            assert container["envFrom"] == [{"configMapRef": {"name": the("ConfigMap")["metadata"]["name"]}}]
+
+
+def test_no_pod_is_root_or_gets_variables_that_look_like_settings() -> None:
+    for pod in pods():
+        spec = pod["spec"]
+        assert spec["securityContext"]["runAsNonRoot"] and spec["enableServiceLinks"] is False
+        for container in spec["containers"]:
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["readinessProbe"] and container["livenessProbe"]
+
+
+def test_only_nodes_take_shards() -> None:
+    head, node = the("RayCluster")["spec"]["headGroupSpec"], the("RayCluster")["spec"]["workerGroupSpecs"][0]
+    assert head["rayStartParams"]["num-cpus"] == "0" and "resources" not in head["rayStartParams"]
+    assert nodes.RESOURCE in json.loads(json.loads(node["rayStartParams"]["resources"]))

@@ -1,0 +1,68 @@
+"""The units are what systemd takes, and what they run is there."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from mayfly.cli import layers
+from mayfly.cli.app import app
+from mayfly.cluster import nodes
+
+FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "systemd"
+UNITS = sorted(FOLDER.glob("*.service"))
+BIN = "/opt/mayfly/bin/"
+
+
+def commands(unit: Path) -> list[list[str]]:
+    found = re.findall(r"^Exec\w+=-?(.*)$", unit.read_text(), re.MULTILINE)
+    return [shlex.split(line) for line in found]
+
+
+def variables() -> dict[str, str]:
+    lines = (FOLDER / "cluster.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def test_systemd_takes_them(tmp_path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not here (Debian package systemd)")
+    for unit in UNITS:  # what they run is not installed where tests are
+        (tmp_path / unit.name).write_text(re.sub(rf"{BIN}\w+", shutil.which("true"), unit.read_text()))
+    names = [str(tmp_path / unit.name) for unit in UNITS]
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *names], capture_output=True, text=True)
+    said = [line for line in done.stderr.splitlines() if str(tmp_path) in line or "mayfly-" in line]
+    assert done.returncode == 0 and not said, done.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_what_they_run_is_there(unit) -> None:
+    for program, *words in commands(unit):
+        assert program.startswith(BIN)
+        if program == f"{BIN}mayfly":
+            command = typer.main.get_command(app)
+            while hasattr(command, "commands"):
+                command = command.commands[words.pop(0)]
+            known = {name for option in command.params for name in option.opts}
+            assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_nodes_take_shards_and_the_head_does_not() -> None:
+    head, node = (commands(FOLDER / f"mayfly-{which}.service")[0] for which in ("head", "node"))
+    assert "--num-cpus=0" in head and not any(word.startswith("--resources") for word in head)
+    assert f'--resources={{"{nodes.RESOURCE}": 10000}}' in node and "--address=${HEAD}" in node
+
+
+def test_settings_are_those_there_are(tmp_path, monkeypatch) -> None:
+    told = variables()
+    with monkeypatch.context() as patch:
+        for name, value in told.items():
+            patch.setenv(name, value)
+        assert layers.resolve(tmp_path, {})[0].store.startswith("postgresql://")
+        assert layers.resolve_cluster(tmp_path, {})[0].address == told["HEAD"]
+    wanted = nodes.environment(tmp_path) | {"RAY_AUTH_TOKEN_PATH": told["RAY_AUTH_TOKEN_PATH"]}
+    assert {name: value for name, value in told.items() if name.startswith("RAY_")} == wanted
