@@ -187,8 +187,7 @@ def test_who_is_away_keeps_his_share_and_nobody_else_surges(seed: int, gone: set
 
 def test_who_was_coming_back_from_idleness_waits_with_that_while_away() -> None:
     ours = Cluster(40.0, [Shard(demand(sources(number, busy=10))) for number in range(4)])
-    most = int(np.argmax(fair))
-    ours.shards[most].can_use = 2.0
+    ours.shards[0].can_use = 0.5
     for _ in range(4):
         ours.round()
     ours.shards[0].can_use = np.inf
@@ -242,7 +241,8 @@ def test_what_an_idle_shard_leaves_goes_to_the_others_and_comes_back() -> None:
     ours = Cluster(40.0, [Shard(demand(sources(number, busy=10))) for number in range(4)])
     for _ in range(4):
         fair = ours.round().allotment
-    ours.shards[0].can_use = 0.5
+    most = int(np.argmax(fair))
+    ours.shards[most].can_use = 2.0
     for _ in range(3):
         grants = ours.round()
     assert grants.allotment[most] == pytest.approx(2.2) and grants.allotment.sum() == pytest.approx(40.0)
