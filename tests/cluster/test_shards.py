@@ -1,0 +1,157 @@
+"""Shards on one database: each its own sites, pages for each other, one budget."""
+
+import asyncio
+import time
+
+from mayfly.cluster.ledger import Ledger
+from mayfly.core.model import DAY
+from mayfly.store.records import ClickRow
+from mayfly.testing.messages import Reply
+
+from .conftest import HOSTS, until
+
+ZERO, ONE = (f"http://{HOSTS[number]}" for number in (0, 1))
+
+
+def test_each_shard_crawls_its_own_sites(land) -> None:
+    for paper in land.papers.values():
+        paper.show("/")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/", f"{ONE}/")
+        async with land.crawling(land.shard(0)):
+            await until(lambda: land.asked(0, "/") > 1)
+            assert land.asked(1, "/") == 0
+            async with land.crawling(land.shard(1)):
+                await until(lambda: land.asked(1, "/") > 1)
+
+    land.run(work)
+
+
+def test_new_pages_are_fetched_once_though_owners_change(land) -> None:
+    """An owner that vanishes gives nothing back; who comes next waits for the lease, and loses nothing."""
+    land.papers[0].show("/")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/")
+        async with land.crawling():
+            first = land.shard(0, "first")
+            task = asyncio.ensure_future(first.run())
+            await land.baselined()
+            land.papers[0].story("/a", "/b", "/c")
+            land.papers[0].show("/", "/a", "/b", "/c")
+            await until(lambda: land.asked(0, "/a") + land.asked(0, "/b") + land.asked(0, "/c"))
+            first._lease.give_back = first._lease.renew  # as if its process were gone
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            gone = time.time()
+            async with land.crawling(land.shard(0, "second")):
+                await until(lambda: all(land.asked(0, path) for path in ("/a", "/b", "/c")))
+                await until(lambda: land.asked(0, "/") > 3)
+            later = [visit.at for visit in land.server.journal.visits() if visit.at > gone]
+            assert later[0] >= gone + land.cluster.lease - land.cluster.lease / 6 - 0.5
+        assert [land.asked(0, path) for path in ("/a", "/b", "/c")].count(1) >= 2
+        assert set((await land.outcomes()).values()) == {"fetched"}
+
+    land.run(work)
+
+
+def test_a_page_found_for_another_shard_is_fetched_there_and_counts_for_its_source(land) -> None:
+    land.papers[0].feed("/feed.xml")
+    land.papers[1].story("/far")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/feed.xml")
+        zero, one = land.shard(0), land.shard(1)
+        async with land.crawling(zero, one):
+            await land.baselined()
+            land.papers[0].feed("/feed.xml", f"{ONE}/far")
+            await until(lambda: land.asked(1, "/far"))
+            async with land.store() as store:
+                await until(lambda: _told(store, f"{ONE}/far"))
+                await store.add_clicks(time.time(), [ClickRow(f"{ONE}/far", time.time(), 500.0)])
+            await until(lambda: zero._crawler.parts.scheduler.evidence().clicks > 100)
+            assert one._crawler.parts.scheduler.evidence().clicks > 100
+        assert land.asked(1, "/far") == 1
+        assert await land.outcomes() == {f"{ONE}/far": "fetched"}
+
+    async def _told(store, url: str) -> bool:
+        page = await store.page_at(url)
+        return page is not None and page.outcome == "fetched"
+
+    land.run(work)
+
+
+def test_a_page_that_leads_to_another_shards_site_is_fetched_by_that_one(land) -> None:
+    land.papers[0].show("/")
+    land.papers[1].story("/moved-here")
+    land.papers[0].pages["/old"] = Reply(b"", 301, headers={"Location": f"{ONE}/moved-here"})
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/")
+        async with land.crawling(land.shard(0), land.shard(1)):
+            await land.baselined()
+            land.papers[0].show("/", "/old")
+            await until(lambda: land.asked(1, "/moved-here"))
+            await asyncio.sleep(1.0)
+        assert land.asked(1, "/moved-here") == 1 and land.asked(0, "/old") == 1
+        outcomes = await land.outcomes()
+        assert outcomes[f"{ONE}/moved-here"] == "fetched" and outcomes[f"{ZERO}/old"] == "failed"
+
+    land.run(work)
+
+
+def test_the_allotments_add_up_to_the_budget_and_what_is_not_used_flows_back(land) -> None:
+    for paper in land.papers.values():
+        paper.show("/")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/", f"{ONE}/")
+        async with Ledger(land.url) as ledger, land.crawling(land.shard(0, host_delay=2.0), land.shard(1)):
+
+            async def uneven() -> bool:
+                rows = await ledger.shards()
+                assert sum(row.allotment for row in rows) <= 60.0 * (1 + 1e-9)
+                return rows[0].allotment < 10.0 and rows[1].allotment > 45.0
+
+            await until(uneven)
+
+    land.run(work)
+
+
+def test_a_stop_lands_what_is_in_the_air_and_frees_the_shard(land) -> None:
+    land.papers[0].show("/")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/")
+        async with land.crawling(land.shard(0)):
+            await land.baselined()
+            async with Ledger(land.url) as ledger:
+                assert (await ledger.shards())[0].owner == "node/0"
+        async with Ledger(land.url) as ledger:
+            row = (await ledger.shards())[0]
+            assert row.owner == "" and row.lease_left < -DAY
+        async with land.store(read_only=True) as store:
+            assert await store.check() == []
+
+    land.run(work)
+
+
+def test_a_database_that_is_restarted_stops_nothing_for_long(land, postgres) -> None:
+    land.papers[0].show("/")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/")
+        async with land.crawling(land.shard(0)):
+            await land.baselined()
+            await asyncio.to_thread(postgres.stop)
+            land.papers[0].story("/a")
+            land.papers[0].show("/", "/a")
+            await asyncio.sleep(0.5)
+            await asyncio.to_thread(postgres.start)
+            await until(lambda: land.asked(0, "/a"))
+            await asyncio.sleep(0.5)
+        assert land.asked(0, "/a") == 1
+        assert await land.outcomes() == {f"{ZERO}/a": "fetched"}
+
+    land.run(work)
