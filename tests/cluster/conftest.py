@@ -12,6 +12,7 @@ import pytest
 
 from mayfly.cluster.coordinator import Coordinator
 from mayfly.cluster.ledger import Ledger
+from mayfly.cluster.line import Line
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.cluster.shard import Shard
 from mayfly.crawl.settings import Settings
@@ -62,9 +63,22 @@ class Land:
             other_hosts=1.0,
         )  # fmt: skip
         self.cluster = SHORT
+        self.lines: list[Line] = []
 
     def run(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        return asyncio.run(work())
+        async def main() -> Any:
+            try:
+                return await work()
+            finally:
+                for line in self.lines:
+                    await line.close()
+
+        return asyncio.run(main())
+
+    def line(self) -> Line:
+        """A connection of its own, until the test is over."""
+        self.lines.append(Line(self.url, 5.0))
+        return self.lines[-1]
 
     def shard(self, number: int, owner: str = "", **other: Any) -> Shard:
         return Shard(self.home, replace(self.settings, **other), self.cluster, number, owner or f"node/{number}")

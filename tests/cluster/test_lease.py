@@ -6,13 +6,12 @@ import time
 import pytest
 
 from mayfly.cluster.lease import Lease, LeaseLost
-from mayfly.cluster.line import Line
 
 SECONDS, MARGIN = 1.0, 0.4
 
 
 def lease(land, owner: str, seconds: float = SECONDS) -> Lease:
-    return Lease(Line(land.url, 5.0), 0, owner, seconds, MARGIN)
+    return Lease(land.line(), 0, owner, seconds, MARGIN)
 
 
 def test_one_owner_at_a_time(land) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -20,6 +21,8 @@ GONE = (
     TimeoutError,
 )
 
+_GOODBYE: Seconds = 1.0
+
 
 class Line:
     """One question at a time. What fails because nobody answers raises one of `GONE`."""
@@ -35,7 +38,14 @@ class Line:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.hang_up()
+        await self.close()
+
+    async def close(self) -> None:
+        """Let the connection go; the next question makes another."""
+        connection, self._connection = self._connection, None
+        if connection is not None and not connection.is_closed():
+            with contextlib.suppress(*GONE):
+                await connection.close(timeout=_GOODBYE)
 
     async def rows(self, sql: str, *values: Any) -> list[Any]:
         """What a statement finds; it is a transaction of its own."""
@@ -54,7 +64,7 @@ class Line:
                     async with self._connection.transaction():
                         yield self._connection
             except (*GONE, asyncio.CancelledError):
-                self.hang_up()
+                self._hang_up()
                 raise
 
     async def _call(self) -> Any:
@@ -65,8 +75,7 @@ class Line:
         }
         return await asyncpg.connect(self._url, timeout=self._patience, server_settings=settings)
 
-    def hang_up(self) -> None:
-        """Let the connection go; the next question makes another."""
+    def _hang_up(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None and not connection.is_closed():
             connection.terminate()

@@ -105,7 +105,7 @@ class Shard:
             with contextlib.suppress(*GONE):
                 if lease.epoch:
                     await lease.give_back()
-            line.hang_up()
+            await line.close()
 
     async def _crawl(self, ledger: Ledger, lease: Lease) -> None:
         cluster, settings = self._cluster, self._settings
