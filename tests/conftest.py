@@ -1,5 +1,6 @@
 """What tests share: small worlds on disk, the shared traces where they are, a way to run the command."""
 
+import contextlib
 import importlib.util
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from mayfly.cli import main
 from mayfly.core.model import DAY
 from mayfly.lab.shapes import Publishers, Shape
 from mayfly.lab.synthetic import make_world
@@ -63,12 +65,17 @@ def shared_judge():
 
 
 @pytest.fixture
-def mayfly():
-    """Run the command as people do: exit status, what it printed, what it complained of."""
+def mayfly(capfd, monkeypatch):
+    """Run a command: exit status, what it printed, what it complained of.
 
-    def run(*words: str, **options) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from mayfly.cli import main; main()", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+    In this process: another takes longer to start than most commands to do their work.
+    """
+
+    def run(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["mayfly", *map(str, words)])
+        with contextlib.chdir(cwd or "."), pytest.raises(SystemExit) as end:
+            main()
+        return subprocess.CompletedProcess(sys.argv, end.value.code or 0, *capfd.readouterr())
 
     return run
 

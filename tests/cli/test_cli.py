@@ -2,27 +2,10 @@
 
 import csv
 import json
-import sys
-from subprocess import CompletedProcess
 
 import pytest
 
-from mayfly.cli import main
-
 COMMANDS = [("demo",), ("plan",), ("lab", "run"), ("lab", "info"), ("lab", "table")]
-
-
-@pytest.fixture
-def mayfly(capsys, monkeypatch):
-    """The command in this process: another one takes longer to start than most of them to do their work."""
-
-    def run(*words: object) -> CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["mayfly", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return CompletedProcess(sys.argv, end.value.code or 0, *capsys.readouterr())
-
-    return run
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -115,7 +115,7 @@ def test_no_answer_holds_us_up_or_fills_memory(server: Server, name: str) -> Non
 
 
 class Waited:
-    """How long nothing was done in this thread. What others do meanwhile, or this server, which floods us, is no part."""
+    """How long this thread had nothing to do; that others had the machine, or the server that floods us, is no part."""
 
     seconds, beat = 0.0, 0.01
 
