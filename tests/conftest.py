@@ -29,8 +29,8 @@ TINY = Shape(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Of `-n auto`. Half more than there are cores, for many tests crawl, and crawls mostly wait."""
-    return max(2, (os.cpu_count() or 2) * 3 // 2)
+    """Of `-n auto`. Two for each core, for many tests crawl, and crawls mostly wait."""
+    return 2 * (os.cpu_count() or 1)
 
 
 @pytest.fixture(scope="session", autouse=True)
