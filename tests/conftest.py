@@ -1,5 +1,6 @@
 """What tests share: small worlds on disk, the shared traces where they are, a way to run the command."""
 
+import contextlib
 import importlib.util
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from mayfly.cli import main
 from mayfly.core.model import DAY
 from mayfly.lab.shapes import Publishers, Shape
 from mayfly.lab.synthetic import make_world
@@ -29,8 +31,8 @@ TINY = Shape(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Of `-n auto`. Half more than there are cores, for many tests crawl, and crawls mostly wait."""
-    return max(2, (os.cpu_count() or 2) * 3 // 2)
+    """Of `-n auto`. Two for each core, for many tests crawl, and crawls mostly wait."""
+    return 2 * (os.cpu_count() or 1)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -76,12 +78,17 @@ def shared_judge():
 
 
 @pytest.fixture
-def mayfly():
-    """Run the command as people do: exit status, what it printed, what it complained of."""
+def mayfly(capfd, monkeypatch):
+    """Run a command: exit status, what it printed, what it complained of.
 
-    def run(*words: str, **options) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from mayfly.cli import main; main()", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+    In this process: another takes longer to start than most commands to do their work.
+    """
+
+    def run(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["mayfly", *map(str, words)])
+        with contextlib.chdir(cwd or "."), pytest.raises(SystemExit) as end:
+            main()
+        return subprocess.CompletedProcess(sys.argv, end.value.code or 0, *capfd.readouterr())
 
     return run
 

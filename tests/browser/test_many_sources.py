@@ -11,7 +11,14 @@ COLUMNS = {"λ new/day": (1, "link_rate"), "P clicks": (2, "page_profit"), "Valu
 
 @pytest.fixture
 def table(window, much) -> Page:
-    return window(much).open("/ops/sources")
+    page = window(much).open("/ops/sources")
+    at_work(page)
+    return page
+
+
+def at_work(page: Page) -> None:
+    """Its script has begun, which it does after the page was loaded: before, it sees nobody go back."""
+    expect(page.locator("#found [data-htmx-powered]").first).to_be_attached()
 
 
 def rows(page: Page, column: int = 0) -> list[str]:
@@ -82,7 +89,7 @@ def test_the_next_part_goes_on_where_the_first_ended_and_back_is_back(table) -> 
     expect(table.locator("caption")).to_contain_text("99,951–100,000")
     table.go_back()
     expect(table.locator("caption")).to_contain_text("51–100 of 100,000")
-    table.wait_for_load_state("load")  # it was loaded again
+    at_work(table)  # it was loaded again
     table.go_back()
     expect(table.locator("caption")).to_contain_text("1–50 of 100,000")
     assert rows(table) == first

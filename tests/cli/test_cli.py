@@ -87,6 +87,7 @@ def test_lab_table_in_every_form(mayfly, folder, tmp_path) -> None:
     flags = ("--policies", "bfs,index", "--budgets", "0.3x,0.9x", "--seeds", "2")
     runs = json.loads(mayfly("lab", "table", folder, *flags, "--json").stdout)
     assert len(runs) == 8
+    flags += ("--jobs", "1")  # the same runs, which were kept
     text = mayfly("lab", "table", folder, *flags, "--figure", tmp_path / "shares.png")
     assert text.returncode == 0 and "±" in text.stdout
     assert (tmp_path / "shares.png").read_bytes().startswith(b"\x89PNG")
@@ -95,7 +96,7 @@ def test_lab_table_in_every_form(mayfly, folder, tmp_path) -> None:
 
 
 def test_lab_table_reach(mayfly, folder) -> None:
-    done = mayfly("lab", "table", folder, "--policies", "bfs,index", "--reach", "0.7", "--json")
+    done = mayfly("lab", "table", folder, "--policies", "bfs,index", "--reach", "0.7", "--jobs", "1", "--json")
     found = json.loads(done.stdout)["budget"]
     assert found["index"] < found["bfs"]
 
@@ -150,7 +151,8 @@ def test_every_preset_makes_a_world(mayfly, tmp_path, like: str) -> None:
 
 
 def test_lab_table_like_the_paper(mayfly, tmp_path) -> None:
-    flags = ("--like-paper", "--scale", "0.005", "--seeds", "2", "--cache", tmp_path / "cache")
+    flags = ("--like-paper", "--scale", "0.002", "--replan", "1d", "--seeds", "2", "--jobs", "1")
+    flags += ("--cache", tmp_path / "cache")
     done = mayfly("lab", "table", *flags)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -167,8 +169,8 @@ def test_lab_table_like_the_paper(mayfly, tmp_path) -> None:
 
 
 def test_lab_sweep_makes_tables_and_plots(mayfly, folder, tmp_path) -> None:
-    flags = ("--over", "log-push,quota", "--policies", "echo-newpages", "--fresh", "--out", tmp_path)
-    done = mayfly("lab", "sweep", folder, *flags)
+    flags = ("--over", "log-push,quota", "--policies", "echo-newpages", "--jobs", "1", "--out", tmp_path)
+    done = mayfly("lab", "sweep", folder, *flags, "--fresh")
     assert done.returncode == 0, done.stderr
     assert {file.name for file in tmp_path.iterdir()} == {
         "log-push.md", "log-push.png", "quota.md", "quota.png", "warm-up-echo-newpages.png",
@@ -179,7 +181,7 @@ def test_lab_sweep_makes_tables_and_plots(mayfly, folder, tmp_path) -> None:
 
 
 def test_lab_figures_draws_every_picture(mayfly, folder, tmp_path) -> None:
-    done = mayfly("lab", "figures", folder, "--out", tmp_path, "--fresh")
+    done = mayfly("lab", "figures", folder, "--out", tmp_path, "--jobs", "1", "--fresh")
     assert done.returncode == 0, done.stderr
     names = {"interest", "optimum", "rates", "profit-5-hours", "profit-1-week", "delays", "spending"}
     assert {file.name for file in tmp_path.iterdir()} == {f"{name}{end}" for name in names for end in (".png", ".svg")}

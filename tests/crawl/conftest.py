@@ -135,6 +135,13 @@ class House:
         return [visit.target for visit in self.server.journal.visits(host)]
 
 
+@pytest.fixture(autouse=True)
+def chores_come_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at every few seconds is looked at every few tenths: tests wait for it."""
+    for name, seconds in (("_LOOK_AT_EDITS", 0.2), ("_LISTEN", 0.1), ("_LOOK_FOR_HOSTS", 0.3)):
+        monkeypatch.setattr(f"mayfly.crawl.chores.{name}", seconds)
+
+
 @pytest.fixture
 def paper() -> Paper:
     made = Paper("paper.test")
