@@ -2,8 +2,9 @@
 
 A crawl of the test web on three machines (`faults_stage.py`); then, one after the other: kill -9 of an actor, of a
 machine, of the coordinator; a machine that stands still for longer than its lease and wakes up; the coordinator
-still for a minute; PostgreSQL restarted; the network cut between a machine and the database. In the end nothing is
-published any more, and what was must have been fetched.
+still for a minute; PostgreSQL restarted; the network cut between a machine and the database. And what people
+do: every machine emptied and upgraded in turn; from three machines to one, and back. In the end nothing is published any
+more, and what was must have been fetched.
 """
 
 from __future__ import annotations
@@ -106,6 +107,28 @@ class Trial:
         self.stage.mend(name)
         self._recovered(f"{name} cut from the database", shards, at + CLUSTER.lease + 3, CLUSTER.lease + 8)
 
+    def rolling(self) -> None:
+        """Every machine in turn is emptied, ended and started again, as for an upgrade."""
+        for name in list(self._owned()):
+            self.stage.drain(name)
+            self.stage.signal_node(name, signal.SIGKILL)
+            time.sleep(1.0)
+            self.stage.undrain(name)
+            self.stage.start_node(name)
+            wait_for(lambda name=name: bool(self._owned().get(name)), PATIENCE)
+
+    def shrunk(self) -> None:
+        """From three machines to one, and back, while it crawls."""
+        others = sorted(self._owned())[1:]
+        for name in others:
+            self.stage.drain(name)
+            self.stage.signal_node(name, signal.SIGKILL)
+        time.sleep(QUIET)
+        for name in others:
+            self.stage.undrain(name)
+            self.stage.start_node(name)
+        wait_for(lambda: len(self._owned()) == len(others) + 1, PATIENCE)
+
     # What came of them
 
     def _recovered(self, what: str, shards: list[int], at: float, within: float) -> None:
@@ -132,12 +155,16 @@ class Trial:
     def _busiest(self) -> int:
         return int(np.argmax(self.stage.allotted()))
 
-    def _node(self) -> tuple[str, list[int]]:
-        """The machine with most shards, and which."""
+    def _owned(self) -> dict[str, list[int]]:
+        """Shards by machine."""
         owned = defaultdict(list)
         for shard, owner in self.stage.owners().items():
             owned[owner.partition("/")[0]].append(shard)
-        return max(owned.items(), key=lambda one: len(one[1]))
+        return owned
+
+    def _node(self) -> tuple[str, list[int]]:
+        """The machine with most shards, and which."""
+        return max(self._owned().items(), key=lambda one: len(one[1]))
 
     def _coordinator(self) -> int | None:
         try:
@@ -222,7 +249,7 @@ def steady(visits: list[Visit], trial: Trial, since: float) -> float:
     return spent / sum(b - a for a, b in spans) / BUDGET
 
 
-FAULTS = ("actor", "node", "coordinator", "asleep", "database", "cut", "priceless")
+FAULTS = ("actor", "node", "coordinator", "asleep", "database", "cut", "priceless", "rolling", "shrunk")
 
 
 def main() -> int:

@@ -194,6 +194,21 @@ class Stage:
         assert running is not None
         self.running = nodes.add(self.home, running, [Node(name, address(name), name)])
 
+    def drain(self, name: str) -> None:
+        """Let the shards of a machine move to others; comes back when none is there."""
+        self._wish(name, True)
+        wait_for(lambda: all(node not in (name, None) for node in actors.places().values()), 60.0)
+
+    def undrain(self, name: str) -> None:
+        self._wish(name, False)
+
+    def _wish(self, name: str, on: bool) -> None:
+        async def say() -> None:
+            async with Ledger(self.url) as ledger:
+                await ledger.set_draining(name, on)
+
+        run(say())
+
     def cut(self, name: str) -> None:
         """No packet of a machine reaches the database any more; the rest of the network is as it was."""
         _do("ip", "netns", "exec", name, "ip", "route", "add", "blackhole", f"{DATABASE}/32")

@@ -8,11 +8,11 @@ import pytest
 
 from mayfly.cluster.coordinator import Coordinator
 from mayfly.cluster.lease import Lease, LeaseLost
-from mayfly.cluster.ledger import COORDINATOR, Ledger
-from mayfly.core.model import Evidence
+from mayfly.cluster.ledger import COORDINATOR, Ledger, Told
+from mayfly.core.allotment import Near
+from mayfly.core.demand import demand, price_grid, wanted, zoomed
+from mayfly.core.model import Evidence, beliefs
 from mayfly.errors import RunError, UsageError
-
-NOTHING = Evidence()
 
 
 def lease(ledger: Ledger, seconds: float = 5.0) -> Lease:
@@ -32,12 +32,39 @@ def test_a_new_coordinator_goes_on_from_what_was_granted(land) -> None:
                 for shard, curve in enumerate(curves):
                     offer = await ledger.offered(shard)
                     assert offer.version == version
-                    await ledger.report(shard, curve, offer.version, offer.allotment, False, 0, 0.0, NOTHING)
+                    await ledger.report(shard, Told(offer.version, offer.allotment, curve=curve))
             rows = await ledger.shards()
         assert rows[0].allotment > 3 * rows[1].allotment
         assert sum(row.allotment for row in rows) == pytest.approx(60.0)
 
     land.run(work)
+
+
+def test_the_price_is_met_to_half_a_percent_or_one_source(land) -> None:
+    """A few hundred sources much alike: only a closer look at the price gets that near."""
+    rng = np.random.default_rng(3)
+    shards = [
+        beliefs(rng.lognormal(-3, 0.2, 80), rng.lognormal(0, 0.2, 80), rng.lognormal(-7, 0.1, 80)) for _ in range(2)
+    ]
+    grid, budget = price_grid(), 5.0
+
+    async def work() -> float:
+        async with Ledger(land.url) as ledger:
+            held = lease(ledger)
+            await held.take()
+            coordinator = Coordinator(replace(land.settings, budget=budget), land.cluster)
+            for _ in range(4):
+                await coordinator.round(ledger, held)
+                for shard, known in enumerate(shards):
+                    offer = await ledger.offered(shard)
+                    near = Near(offer.price, demand(known, zoomed(grid, offer.price)))
+                    await ledger.report(shard, Told(offer.version, offer.allotment, curve=demand(known), near=near))
+            return (await ledger.offered(0)).price
+
+    price = land.run(work)
+    spend = sum(wanted(known, price) for known in shards)
+    one = max(float((known.link_rate + 1 / 600).max()) for known in shards)
+    assert abs(spend - budget) <= 0.005 * budget + one
 
 
 def test_who_is_not_the_coordinator_any_more_grants_nothing(land) -> None:
@@ -57,8 +84,8 @@ def test_who_is_not_the_coordinator_any_more_grants_nothing(land) -> None:
 def test_what_others_learned_is_told_without_our_own(land) -> None:
     async def work() -> None:
         async with Ledger(land.url) as ledger:
-            await ledger.report(0, None, 0, 0.0, False, 0, 0.0, Evidence(1.0, 2.0, 3.0, 4.0))
-            await ledger.report(1, None, 0, 0.0, False, 0, 0.0, Evidence(10.0, 20.0, 30.0, 40.0))
+            await ledger.report(0, Told(0, evidence=Evidence(1.0, 2.0, 3.0, 4.0)))
+            await ledger.report(1, Told(0, evidence=Evidence(10.0, 20.0, 30.0, 40.0)))
             assert await ledger.evidence_of_others(0) == Evidence(10.0, 20.0, 30.0, 40.0)
 
     land.run(work)

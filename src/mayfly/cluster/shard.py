@@ -19,12 +19,14 @@ import numpy as np
 
 from mayfly.cluster.handover import Handover
 from mayfly.cluster.lease import Lease, LeaseLost
-from mayfly.cluster.ledger import Ledger
+from mayfly.cluster.ledger import Ledger, Told
 from mayfly.cluster.line import GONE, Line
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core import events
-from mayfly.core.demand import demand, price_grid
-from mayfly.core.model import FloatArray, PerSecond, Seconds
+from mayfly.core.allotment import Near
+from mayfly.core.demand import demand, price_grid, zoomed
+from mayfly.core.model import FloatArray, Seconds
+from mayfly.core.outlook import Wanting
 from mayfly.crawl.crawler import Crawler
 from mayfly.crawl.opening import opened
 from mayfly.crawl.settings import Settings
@@ -132,8 +134,10 @@ class Duty:
         self._crawler, self._ledger, self._shard, self._cluster = crawler, ledger, shard, cluster
         self._grid = price_grid(cluster.price_grid)
         self._applied = 0
+        self._price = 0.0
         self._beliefs: object = None
-        self._asked: FloatArray = np.zeros(cluster.price_grid)
+        self._asked_at: float | None = None
+        self._asked: tuple[FloatArray, Near | None] = np.zeros(cluster.price_grid), None
         self._at: Seconds = asyncio.get_running_loop().time()
         self._requests, self._idle, self._lag = 0, 0.0, 0.0
 
@@ -158,35 +162,49 @@ class Duty:
         if offer is None or offer.version == self._applied:
             return False
         self._crawler.allot(offer.allotment)
-        self._applied = offer.version
+        self._applied, self._price = offer.version, offer.price
         return True
 
     async def _report(self, now: Seconds) -> None:
         crawler, passed = self._crawler, max(now - self._at, 1e-3)
         requests = sum(crawler.parts.door.requests.values())
-        used: PerSecond = (requests - self._requests) / passed
-        idle = (crawler.idle - self._idle) / passed > _IDLE
+        used, idle = (requests - self._requests) / passed, (crawler.idle - self._idle) / passed
         lag, self._lag = self._lag, 0.0
         self._at, self._requests, self._idle = now, requests, crawler.idle
-        waiting, evidence = len(crawler.parts.pages), crawler.parts.scheduler.evidence()
-        await self._ledger.report(self._shard, await self._curve(), self._applied, used, idle, waiting, lag, evidence)
+        curve, near = await self._curves()
+        told = Told(
+            self._applied, used, idle > _IDLE, len(crawler.parts.pages), lag, curve, near,
+            crawler.parts.scheduler.evidence(),
+        )  # fmt: skip
+        await self._ledger.report(self._shard, told)
         await self._share()
 
-    async def _curve(self) -> FloatArray | None:
-        """What its sources want at each price, computed off the event loop; sources never crawled want it at any."""
+    async def _curves(self) -> tuple[FloatArray | None, Near | None]:
+        """What its sources want at each price, and close to the last; sources never crawled want it at any."""
         wanting = self._crawler.parts.scheduler.wanting()
         if wanting is None:
-            return None
-        if wanting.of is not self._beliefs:
-            self._beliefs = wanting.of
-            self._asked = await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
-        return np.asarray(self._asked + wanting.unseen / _AT_ONCE)
+            return None, None
+        price = self._price if self._price > 0 else None
+        if wanting.of is not self._beliefs or price != self._asked_at:
+            self._beliefs, self._asked_at = wanting.of, price
+            self._asked = await asyncio.to_thread(_demands, wanting, self._grid, price)
+        more = wanting.unseen / _AT_ONCE
+        whole, close = self._asked
+        return whole + more, None if close is None else Near(close.price, close.curve + more)
 
     async def _share(self) -> None:
         """Tell the scheduler what others have learned, where nothing is known here."""
         parts = self._crawler.parts
         others = await self._ledger.evidence_of_others(self._shard)
         parts.scheduler.observe(events.OthersTold(parts.clock.now(), others))
+
+
+def _demands(wanting: Wanting, grid: FloatArray, price: float | None) -> tuple[FloatArray, Near | None]:
+    """Off the event loop, which must renew the lease meanwhile."""
+    whole = demand(wanting.beliefs, grid, wanting.site, wanting.most)
+    if price is None:
+        return whole, None
+    return whole, Near(price, demand(wanting.beliefs, zoomed(grid, price), wanting.site, wanting.most))
 
 
 async def _hand_over(crawler: Crawler, handover: Handover) -> None:

@@ -81,6 +81,9 @@ class Evidence(NamedTuple):
     exposure: float = 0.0  # of so many pages
 
 
+NO_EVIDENCE = Evidence()
+
+
 def beliefs(link_rate: FloatArray, page_profit: FloatArray, profit_decay: FloatArray) -> Beliefs:
     """Beliefs in links that stay, come at an even rate, and are worth the same wherever they stand."""
     flat = np.ones_like(link_rate)

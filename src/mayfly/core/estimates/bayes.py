@@ -22,7 +22,19 @@ import numpy as np
 from mayfly.core.estimates.decay import FIRST_GUESS, Decay
 from mayfly.core.estimates.links import Links
 from mayfly.core.estimates.yields import Yields
-from mayfly.core.model import DAY, PLACES, Beliefs, Credited, Evidence, FloatArray, Found, IntArray, Seconds, SourceId
+from mayfly.core.model import (
+    DAY,
+    NO_EVIDENCE,
+    PLACES,
+    Beliefs,
+    Credited,
+    Evidence,
+    FloatArray,
+    Found,
+    IntArray,
+    Seconds,
+    SourceId,
+)
 
 _FIRST_PROFIT = 1.0  # clicks a page brings before any was seen; all get the same, so it only sets a scale
 _CROWD = 10.0  # variance by mean of the clicks of a page: they come in crowds
@@ -65,7 +77,7 @@ class Bayes:
         self._profit: FloatArray = np.zeros(0)  # as last believed
         self._counted_until: Seconds | None = None
         self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool, float]] = []
-        self._others = Evidence()
+        self._others = NO_EVIDENCE
 
     def added(self, host: IntArray) -> None:
         self._links.grow(host)
