@@ -3,8 +3,8 @@
 A crawl of the test web on three machines (`faults_stage.py`); then, one after the other: kill -9 of an actor, of a
 machine, of the coordinator; a machine that stands still for longer than its lease and wakes up; the coordinator
 still for a minute; PostgreSQL restarted; the network cut between a machine and the database. And what people
-do: every machine emptied and upgraded in turn; from three machines to one, and back. In the end nothing is published any
-more, and what was must have been fetched.
+do: every machine emptied and upgraded in turn; from three machines to one, and back. In the end nothing is published
+any more, and what was must have been fetched.
 """
 
 from __future__ import annotations
