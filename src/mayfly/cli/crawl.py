@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mayfly.cli import words
-from mayfly.cli.home import API, DATABASE, DEFAULT, Home, all_but, note_run, ready, takes_settings
+from mayfly.cli.home import API, DEFAULT, Home, all_but, note_run, ready, store_of, takes_settings
 from mayfly.cli.network import AGENT, fetcher
 from mayfly.crawl.settings import Settings
 
@@ -64,7 +64,6 @@ async def opened(home: Path, settings: Settings) -> AsyncIterator[Crawler]:
     from mayfly.crawl.crawler import Crawler
     from mayfly.fetch.answers import Limits
     from mayfly.fetch.readers import Readers
-    from mayfly.store.sqlite import SqliteStore
 
     most = int(settings.body_megabytes * 1e6)
     limits = Limits(seconds=settings.fetch_seconds, wire_bytes=most, body_bytes=2 * most)
@@ -76,7 +75,8 @@ async def opened(home: Path, settings: Settings) -> AsyncIterator[Crawler]:
 
         archive = WarcWriter(home / WARC)
     try:
-        async with SqliteStore(home / DATABASE) as store, going as fetches, Readers(settings.readers) as readers:
+        kept = store_of(home, settings, read_only=False, crawls=True)
+        async with kept as store, going as fetches, Readers(settings.readers) as readers:
             yield Crawler(home, settings, store, fetches, readers, AGENT, archive=archive)
     finally:
         if archive is not None:

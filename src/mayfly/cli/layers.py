@@ -22,6 +22,7 @@ from mayfly.core.estimates import ESTIMATORS
 from mayfly.core.policies import POLICIES
 from mayfly.crawl.settings import Settings
 from mayfly.errors import UsageError
+from mayfly.store.address import is_postgres, without_password
 
 Origin: TypeAlias = Literal["default", "file", "environment", "flag"]
 Value: TypeAlias = str | float | int | bool | tuple[str, ...]
@@ -64,6 +65,7 @@ class Setting:
     default: Any
     help: str
     secret: bool = False  # never shown
+    password: bool = False  # one may stand in it, which is not shown
 
     @property
     def name(self) -> str:
@@ -99,6 +101,8 @@ def shown(setting: Setting, value: Value) -> str:
     """A value as people write it; of a secret, that there is one."""
     if setting.secret and value:
         return "…"
+    if setting.password:
+        return without_password(str(value)) if value else ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -230,6 +234,8 @@ def _checked(setting: Setting, value: Value, where: str) -> Value:
             raise UsageError(f"{where} must have 16 letters or more, plain ASCII without blanks")
         case "webhook-url" | "public-url", str() if value and not value.startswith(("http://", "https://")):
             raise UsageError(f"{where} must be an address such as https://example.com/new-pages, not '{value}'")
+        case "store", str() if value and not is_postgres(value):
+            raise UsageError(f"{where} must be empty, or an address such as postgresql://user@host/database")
         case "bind", str():
             host_and_port(value, where)
         case "allow-private-addresses", tuple():

@@ -14,12 +14,12 @@ import secrets
 import socket
 import time
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 import asyncpg
 
 from mayfly.core.model import Seconds
-from mayfly.errors import RunError
+from mayfly.errors import BeingCrawled, RunError
+from mayfly.store.address import without_password
 from mayfly.store.postgres_database import PostgresDatabase
 from mayfly.store.postgres_schema import SHARDS, migrations
 from mayfly.store.thread import Fence
@@ -254,15 +254,4 @@ class PostgresEngine:
             (_CRAWLING,),
         ).get
         holder = (who or "another process").removeprefix("mayfly ")
-        raise RunError(f"{self.name} is being crawled by {holder}; stop that one first")
-
-
-def without_password(url: str) -> str:
-    """An address that may be shown.
-
-    >>> without_password("postgresql://me:secret@db:5432/crawl?sslmode=require")
-    'postgresql://me@db:5432/crawl'
-    """
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc if "@" not in parts.netloc else
-                          f"{parts.username or ''}@{parts.netloc.rpartition('@')[2]}", query="").geturl()  # fmt: skip
+        raise BeingCrawled(f"{self.name} is being crawled by {holder}; stop that one first")
