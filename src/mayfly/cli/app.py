@@ -26,6 +26,7 @@ from mayfly.cli import (
     record,
     serve,
     sources,
+    store,
     study,
     why,
     words,
@@ -44,6 +45,7 @@ for experiment in (experiments.table, experiments.sweep, experiments.figures, re
     lab.app.command()(experiment)
 app.add_typer(lab.app, name="lab")
 app.add_typer(sources.app, name="sources")
+app.add_typer(store.app, name="store")
 app.add_typer(study.app, name="study")
 for command in (
     demo.demo,

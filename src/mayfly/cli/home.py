@@ -113,7 +113,7 @@ def store_of(home: Path, settings: Settings | None = None, *, read_only: bool = 
     """Where the settings say that all is kept, to be opened with `async with`; `crawls`: to crawl, which one may."""
     address = (settings or resolve(home, {})[0]).store
     if address:
-        return _postgres()(address, read_only=read_only, crawls=crawls)
+        return postgres()(address, read_only=read_only, crawls=crawls)
     path = existing(home) / DATABASE
     if read_only and not path.exists():
         raise UsageError(
@@ -123,7 +123,8 @@ def store_of(home: Path, settings: Settings | None = None, *, read_only: bool = 
     return SqliteStore(path, read_only=read_only)
 
 
-def _postgres() -> type[PostgresStore]:
+def postgres() -> type[PostgresStore]:
+    """The store of that kind, if what it needs is installed."""
     try:
         from mayfly.store.postgres import PostgresStore
     except ModuleNotFoundError as error:

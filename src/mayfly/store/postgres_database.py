@@ -88,6 +88,10 @@ class PostgresDatabase:
         if some := list(rows):
             self.wait(self._connection.executemany(spoken(sql), some))
 
+    def copy_in(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
+        """Many rows at once."""
+        self.wait(self._connection.copy_records_to_table(table, records=rows, columns=list(columns)))
+
     def plainly(self, sql: str) -> None:
         """Statements without values."""
         self.wait(self._connection.execute(sql))
