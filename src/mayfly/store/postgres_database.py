@@ -80,7 +80,7 @@ class PostgresDatabase:
         statement = self._prepared.get(sql)
         if statement is None:
             statement = self._prepared[sql] = await self._connection.prepare(spoken(sql))
-        records: list[Any] = await statement.fetch(*values)
+        records: list[Any] = await statement.fetch(*map(_without_zeros, values))
         self._status = statement.get_statusmsg()
         return records
 
@@ -138,6 +138,11 @@ class PostgresDatabase:
             works, self._last = self._last, []
             for work in works:
                 work()
+
+
+def _without_zeros(value: Any) -> Any:
+    """What people type and programs send may hold them; text in PostgreSQL cannot."""
+    return value.replace("\0", " ") if type(value) is str and "\0" in value else value
 
 
 @cache
