@@ -256,6 +256,29 @@ def test_a_reader_sees_every_page_once_while_four_write(database, make) -> None:
         assert store.check() == []
 
 
+def test_one_who_loses_a_race_tries_again_and_one_who_is_wrong_is_told(database) -> None:
+    tries = []
+
+    def forestalled(database: Any) -> None:
+        """As if another writer had added what is missing, thrice between the look and the leap."""
+        tries.append(1)
+        database.execute("INSERT INTO hosts (host, added_at) VALUES (?, 1)", (f"{min(len(tries), 4)}.example",))
+
+    def wrong(database: Any) -> None:
+        database.execute("INSERT INTO hosts (host, added_at) VALUES ('1.example', 1)")
+
+    with opened(PostgresStore(database)) as store:
+        store.add_hosts(1.0, ["1.example", "2.example", "3.example"])
+        write = store.store._thread.write
+
+        async def both() -> Any:
+            return await asyncio.gather(write(forestalled), write(wrong), return_exceptions=True)
+
+        done, told = store.runner.run(both())
+        assert done is None and isinstance(told, asyncpg.UniqueViolationError)
+        assert [host.host for host in store.hosts()] == [f"{number}.example" for number in range(1, 5)]
+
+
 def test_sources_are_numbered_once_whoever_adds_them(database, make) -> None:
     def add(first: int) -> list[int]:
         with opened(PostgresStore(database)) as store:

@@ -50,6 +50,7 @@ class PostgresEngine:
     """Implements `thread.Engine`."""
 
     busy: tuple[type[BaseException], ...] = _BUSY
+    raced: tuple[type[BaseException], ...] = (asyncpg.UniqueViolationError,)
     fatal: tuple[type[BaseException], ...] = (*_BUSY, asyncpg.InsufficientResourcesError, asyncpg.DataCorruptedError)
 
     def __init__(
