@@ -32,6 +32,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=200.0, help="soak: fetches per second")
     parser.add_argument("--kills", type=int, default=30, help="killed: how often")
     parser.add_argument("--alive", type=float, default=6.0, help="killed: seconds from a start to a kill, at most")
+    parser.add_argument("--store", default="", help="killed: an empty database, postgresql://…, instead of a file")
     parser.add_argument("--delay", type=float, help="pause between two requests to a site")
     asked = parser.parse_args()
     return judged(TRIALS[asked.trial], asked)

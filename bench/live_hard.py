@@ -44,7 +44,7 @@ def killed(folder: Path, asked: argparse.Namespace, table: Table) -> None:
     kills: list[float] = []
     orphans = 0
     with TestWeb(folder, *world(hosts, sum(moments) + last + asked.kills, asked.seed)) as web:
-        home = Home(folder / "home", web.routes(), bin=f"{BIN}s")
+        home = Home(folder / "home", web.routes(), bin=f"{BIN}s", store=asked.store)
         home.find(web.hosts, "--budget", budget, "--host-delay", 0.1)
         began = time.time() + delay
         time.sleep(delay)
@@ -109,7 +109,11 @@ def nothing_lost(table: Table, home: Home, pages: Pages, kills: list[float], unt
 
 
 def _database(home: Home) -> contextlib.closing[sqlite3.Connection]:
-    return contextlib.closing(sqlite3.connect(f"file:{home.path}/mayfly.db?mode=ro", uri=True))
+    """What was kept; a copy, if that is not in a file."""
+    folder = home.path if home.store is None else home.path / "copy"
+    if home.store is not None and not folder.exists():
+        home.outside("store copy", home.store, folder)
+    return contextlib.closing(sqlite3.connect(f"file:{folder}/mayfly.db?mode=ro", uri=True))
 
 
 def _under_way(visit: Visit, kill: float) -> bool:

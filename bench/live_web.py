@@ -58,6 +58,7 @@ class Home:
 
     def __init__(self, folder: Path, routes: list[str], network: str = NETWORK, **settings: object) -> None:
         self.path = folder
+        self.store = settings.get("store") or None  # elsewhere than in the folder
         folder.mkdir(parents=True, exist_ok=True)
         kept = {"connect-to": routes, "allow-private-addresses": [network], **settings}
         lines = [f"{name.replace('_', '-')} = {json.dumps(value)}" for name, value in kept.items()]

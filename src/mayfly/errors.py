@@ -4,6 +4,7 @@ MayflyError
 ├── UsageError        you asked for something wrong      exit status 2
 │   └── TraceError    a trace is broken: file, row, reason
 └── RunError          it was asked well, and failed      exit status 1
+    └── BeingCrawled  another crawl is at work there
 """
 
 from __future__ import annotations
@@ -35,3 +36,7 @@ class TraceError(UsageError):
 
 class RunError(MayflyError):
     """A well-formed request that could not be carried out."""
+
+
+class BeingCrawled(RunError):
+    """Another crawl works on this home or database."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from mayfly.fetch.addresses import ConnectTo, Routes, Vetting
 from mayfly.fetch.answers import Limits
 from mayfly.fetch.http import Fetcher
 from mayfly.fetch.readers import Readers
+from mayfly.store.postgres import PostgresStore
 from mayfly.store.sqlite import SqliteStore
 from mayfly.testing.messages import Reply, Request
 from mayfly.testing.server import Server, in_thread
@@ -55,8 +57,12 @@ class Paper:
 class House:
     """A home, the web it is about, and crawls of it."""
 
-    def __init__(self, home: Path, server: Server) -> None:
-        self.home, self.server = home, server
+    def __init__(self, home: Path, server: Server, database: str = "") -> None:
+        """`database`: of PostgreSQL, if it is not kept in the home."""
+        self.home, self.server, self.database = home, server, database
+
+    def store(self) -> SqliteStore | PostgresStore:
+        return PostgresStore(self.database) if self.database else SqliteStore(self.home / "mayfly.db")
 
     def settings(self, **other: Any) -> Settings:
         return replace(QUICK, **{"connect_to": tuple(self.server.connect_to), **other})
@@ -73,7 +79,7 @@ class House:
             routes=Routes([ConnectTo.parse(rule) for rule in settings.connect_to]),
         )
         async with (
-            SqliteStore(self.home / "mayfly.db") as store,
+            self.store() as store,
             fetcher as fetches,
             Readers(seconds=reading_seconds) as readers,
         ):
@@ -117,11 +123,11 @@ class House:
 
         return asyncio.run(work())
 
-    def ask(self, work: Callable[[SqliteStore], Any]) -> Any:
+    def ask(self, work: Callable[[Any], Any]) -> Any:
         """Look into the store."""
 
         async def main() -> Any:
-            async with SqliteStore(self.home / "mayfly.db") as store:
+            async with self.store() as store:
                 return await work(store)
 
         return asyncio.run(main())
@@ -150,9 +156,13 @@ def paper() -> Paper:
 
 
 @pytest.fixture
-def house(tmp_path: Path, paper: Paper) -> Iterator[House]:
+def house(tmp_path: Path, paper: Paper, request: pytest.FixtureRequest) -> Iterator[House]:
+    """On SQLite, or on what `parametrize("house", …, indirect=True)` says."""
+    database = ""
+    if getattr(request, "param", "sqlite") == "postgres":
+        database = request.getfixturevalue("postgres").create(f"house_{secrets.token_hex(6)}")
     with in_thread(Server({paper.host: paper})) as server:
-        yield House(tmp_path, server)
+        yield House(tmp_path, server, database)
 
 
 @pytest.fixture

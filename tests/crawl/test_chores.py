@@ -6,8 +6,8 @@ import time
 import pytest
 
 from mayfly.crawl.clock import Clock
-from mayfly.crawl.lock import HomeIsLocked, holder, locked
-from mayfly.errors import RunError
+from mayfly.crawl.lock import holder, locked
+from mayfly.errors import BeingCrawled, RunError
 from mayfly.store.records import ClickRow, NewSource
 from mayfly.store.sqlite import SqliteStore
 
@@ -138,7 +138,7 @@ def test_without_room_on_disk_it_pauses_and_says_so(found):
 def test_a_home_has_one_crawl(tmp_path):
     with locked(tmp_path):
         assert "process" in holder(tmp_path)
-        with pytest.raises(HomeIsLocked, match="process"), locked(tmp_path):
+        with pytest.raises(BeingCrawled, match="process"), locked(tmp_path):
             raise AssertionError
     assert holder(tmp_path) == ""
     with locked(tmp_path):

@@ -10,6 +10,7 @@ from mayfly.store.listings import Listing
 from mayfly.store.records import NewSource
 from mayfly.testing.messages import Reply
 
+either = pytest.mark.parametrize("house", ["sqlite", "postgres"], indirect=True)  # whatever keeps it
 OLD = '<meta property="article:published_time" content="2020-11-01T00:00:00Z">'
 
 
@@ -17,6 +18,7 @@ def fetched(many):
     return lambda crawler: crawler.parts.tally.pages + crawler.parts.tally.rejected >= many
 
 
+@either
 def test_what_was_there_before_is_old_and_what_comes_is_fetched_once(house, paper):
     paper.show("/", "/news/", "/a-story-that-was-there-before")
     paper.show("/news/", "/another-story-that-was-there-before")
@@ -113,6 +115,7 @@ def test_a_page_is_kept_as_what_it_turns_out_to_be(house, paper, what, outcome):
     assert house.pages() == {"/the-story-in-question-of-today": outcome}
 
 
+@either
 def test_a_copy_of_a_page_is_a_duplicate(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
@@ -173,6 +176,7 @@ def test_a_busy_site_is_left_alone(house, paper):
     assert host.rest_reason == "busy" and host.rests_until == pytest.approx(time.time() + 3600, abs=60)
 
 
+@either
 def test_estimates_and_waiting_pages_survive_a_restart(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
@@ -195,6 +199,7 @@ def test_estimates_and_waiting_pages_survive_a_restart(house, paper):
     assert kept["http://paper.test/news/"].link_rate > 0
 
 
+@either
 def test_what_is_known_of_a_page_is_the_same_after_a_restart_the_text_around_its_link_too(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
@@ -209,6 +214,7 @@ def test_what_is_known_of_a_page_is_the_same_after_a_restart_the_text_around_its
     assert {slot_of("word story"), slot_of("near rivers"), slot_of("near coast")} <= set(rows[0][0])
 
 
+@either
 def test_ctrl_c_finishes_what_is_in_the_air(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
@@ -252,6 +258,7 @@ def test_a_source_whose_reader_died_still_shows_what_it_showed(house, paper):
     assert {source.failure for source in sources} == {"reader-died"}
 
 
+@either
 def test_a_source_that_asked_for_patience_is_left_alone_after_a_restart(house, paper):
     paper.show("/", "/news/")
     paper.pages["/news/"] = Reply(b"slow down", 429, headers=(("Retry-After", "3600"),))

@@ -228,7 +228,9 @@ def test_a_disk_that_takes_no_more_ends_the_crawl_with_a_sentence_and_loses_noth
     assert [page for page in pages.twice_by_page() if not full <= pages.fetches[page][0].at <= broken] == []
 
 
-def test_kill_9_loses_nothing():
-    words = ["killed", "--kills", "4", "--alive", "2", "--hosts", "3", "--seconds", "4", "--delay", "0.1"]
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_kill_9_loses_nothing(kind, request):
+    words = ["--store", request.getfixturevalue("postgres").create("killed")] if kind == "postgres" else []
+    words += ["killed", "--kills", "4", "--alive", "2", "--hosts", "3", "--seconds", "4", "--delay", "0.1"]
     done = subprocess.run([sys.executable, BENCH / "live.py", *words], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,19 +2,31 @@
 
 usage: python writer.py DATABASE SOURCE ROUNDS
 
+The database is a file, or postgresql://….
+
 Each line is an address that was found and a page that was fetched, printed when the store said that they are kept.
 """
 
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
+from mayfly.store.address import is_postgres
 from mayfly.store.records import Crawled, Fetched, Memory, ShownLink
 from mayfly.store.sqlite import SqliteStore
 
 
-async def main(path: Path, source: int, rounds: int) -> None:
-    async with SqliteStore(path) as store:
+def store_at(database: str) -> Any:
+    if is_postgres(database):
+        from mayfly.store.postgres import PostgresStore
+
+        return PostgresStore(database)
+    return SqliteStore(Path(database))
+
+
+async def main(database: str, source: int, rounds: int) -> None:
+    async with store_at(database) as store:
         start = (await store.sources([source]))[0].crawls
 
         async def one(number: int) -> None:
@@ -32,4 +44,4 @@ async def main(path: Path, source: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

@@ -28,6 +28,7 @@ from mayfly.cli import (
     scale,
     serve,
     sources,
+    store,
     study,
     why,
     words,
@@ -46,6 +47,7 @@ for experiment in (experiments.table, experiments.sweep, experiments.figures, re
     lab.app.command()(experiment)
 app.add_typer(lab.app, name="lab")
 app.add_typer(sources.app, name="sources")
+app.add_typer(store.app, name="store")
 app.add_typer(study.app, name="study")
 app.add_typer(cluster.app, name="cluster")
 for command in (

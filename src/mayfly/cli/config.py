@@ -54,4 +54,4 @@ def config(
 
 
 def _told(setting: Setting, value: Value) -> Value:
-    return shown(setting, value) if setting.secret else value
+    return shown(setting, value) if setting.secret or setting.password else value

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mayfly.cli import words
-from mayfly.cli.home import API, DATABASE, DEFAULT, Home, all_but, note_run, ready, takes_settings
-from mayfly.cli.network import AGENT, fetcher
+from mayfly.cli.home import API, DEFAULT, Home, all_but, note_run, ready, store_of, takes_settings
 from mayfly.crawl.settings import Settings
 
 if TYPE_CHECKING:
     from mayfly.crawl.crawler import Crawler
-
-WARC = "warc"
 
 
 @takes_settings(*all_but(API), "public-url")
@@ -58,26 +54,8 @@ async def _crawl(home: Path, settings: Settings, seconds: float | None) -> None:
                 await crawler.run(seconds)
 
 
-@contextlib.asynccontextmanager
-async def opened(home: Path, settings: Settings) -> AsyncIterator[Crawler]:
+def opened(home: Path, settings: Settings) -> AbstractAsyncContextManager[Crawler]:
     """A crawler on a home, with all it needs open."""
-    from mayfly.crawl.crawler import Crawler
-    from mayfly.fetch.answers import Limits
-    from mayfly.fetch.readers import Readers
-    from mayfly.store.sqlite import SqliteStore
+    from mayfly.crawl.opening import opened
 
-    most = int(settings.body_megabytes * 1e6)
-    limits = Limits(seconds=settings.fetch_seconds, wire_bytes=most, body_bytes=2 * most)
-    allowed = ",".join(settings.allow_private_addresses)
-    going = fetcher(allowed, list(settings.connect_to), settings.contact or None, limits, settings.connections)
-    archive = None
-    if settings.warc:
-        from mayfly.store.warc import WarcWriter
-
-        archive = WarcWriter(home / WARC)
-    try:
-        async with SqliteStore(home / DATABASE) as store, going as fetches, Readers(settings.readers) as readers:
-            yield Crawler(home, settings, store, fetches, readers, AGENT, archive=archive)
-    finally:
-        if archive is not None:
-            archive.close()
+    return opened(home, settings, store_of(home, settings, read_only=False, crawls=True))

@@ -12,12 +12,12 @@ import typer
 
 from mayfly.cli import home as homes
 from mayfly.cli import options, words
-from mayfly.cli.crawl import WARC
 from mayfly.cli.layers import FILE, resolve
 from mayfly.crawl.lock import holder
-from mayfly.crawl.settings import Settings
+from mayfly.crawl.settings import WARC, Settings
 from mayfly.errors import MayflyError, UsageError
 from mayfly.fetch.loop import run
+from mayfly.store.address import without_password
 from mayfly.store.hints import Subscription
 from mayfly.store.records import Complaint
 
@@ -33,9 +33,10 @@ def doctor(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> N
     """
     homes.existing(home)
     crawls = holder(home)
-    broken = _database(home)
-    hubs, silent = ({}, []) if broken else _hubs(home)
-    found = [*_folder(home), *_settings(home), *broken, *silent, *([] if crawls else _archives(home))]
+    settings, wrong = _settings(home)
+    broken = _database(home, settings)
+    hubs, silent = ({}, []) if broken else _hubs(home, settings)
+    found = [*_folder(home), *wrong, *broken, *silent, *([] if crawls else _archives(home))]
     if as_json:
         told = {
             "sound": not found,
@@ -71,17 +72,18 @@ def _folder(home: Path) -> Iterator[Complaint]:
             yield Complaint("something was cut short while it was written", str(path), "nobody needs it; remove it")
 
 
-def _settings(home: Path) -> Iterator[Complaint]:
-    """Whether they can be read, and hold."""
+def _settings(home: Path) -> tuple[Settings, list[Complaint]]:
+    """Those in force (the defaults, if they cannot be read), and what is wrong with them."""
+    settings, wrong = Settings(), list[Complaint]()
     try:
         settings, _ = resolve(home, {})
     except UsageError as error:
-        yield Complaint(str(error), str(home / FILE), "set it right; mayfly config shows what is in force")
-        settings = Settings()
+        wrong = [Complaint(str(error), str(home / FILE), "set it right; mayfly config shows what is in force")]
     free = shutil.disk_usage(home).free / 1e9
     if free < settings.free_gigabytes:
         what = f"{free:.1f} GB are free, and under {settings.free_gigabytes:g} GB the crawl pauses"
-        yield Complaint(what, str(home), "make room, or keep less: keep-history, keep-text, keep-warc")
+        wrong.append(Complaint(what, str(home), "make room, or keep less: keep-history, keep-text, keep-warc"))
+    return settings, wrong
 
 
 def _archives(home: Path) -> Iterator[Complaint]:
@@ -93,22 +95,23 @@ def _archives(home: Path) -> Iterator[Complaint]:
         yield Complaint("a crawl that ended badly left it open", str(path), advice)
 
 
-def _database(home: Path) -> list[Complaint]:
+def _database(home: Path, settings: Settings) -> list[Complaint]:
     """What the store says of itself; that it cannot be opened is a complaint like others."""
     path = home / homes.DATABASE
-    if not path.exists():
+    if not settings.store and not path.exists():
         return []
     try:
-        return run(_check(home))
+        return run(_check(home, settings))
     except MayflyError as error:
-        return [Complaint(str(error), str(path), "it was left as it is")]
+        where = without_password(settings.store) if settings.store else str(path)
+        return [Complaint(str(error), where, "it was left as it is")]
 
 
-def _hubs(home: Path) -> tuple[dict[str, int], list[Complaint]]:
+def _hubs(home: Path, settings: Settings) -> tuple[dict[str, int], list[Complaint]]:
     """How many feeds name a hub and what became of that; and whether hubs cannot reach us."""
-    if not (home / homes.DATABASE).exists():
+    if not settings.store and not (home / homes.DATABASE).exists():
         return {}, []
-    named, kept = run(_named(home))
+    named, kept = run(_named(home, settings))
     if not named and not kept:
         return {}, []
     told: dict[str, int] = {"named": named, **dict(sorted(Counter(one.state for one in kept).items()))}
@@ -120,12 +123,12 @@ def _hubs(home: Path) -> tuple[dict[str, int], list[Complaint]]:
     return told, [Complaint(what, silent[0].callback.partition("/api/")[0], advice)]
 
 
-async def _named(home: Path) -> tuple[int, list[Subscription]]:
-    async with homes.store_of(home) as store:
+async def _named(home: Path, settings: Settings) -> tuple[int, list[Subscription]]:
+    async with homes.store_of(home, settings) as store:
         named = sum(1 for source in await store.sources() if source.hub and source.state == "active")
         return named, await store.subscriptions()
 
 
-async def _check(home: Path) -> list[Complaint]:
-    async with homes.store_of(home) as store:
+async def _check(home: Path, settings: Settings) -> list[Complaint]:
+    async with homes.store_of(home, settings) as store:
         return await store.check()

@@ -18,10 +18,10 @@ import typer
 
 from mayfly.cli import home as homes
 from mayfly.cli import words
-from mayfly.cli.crawl import WARC
 from mayfly.cli.pages import After, OfHost, OfOutcome, OfSource, Only, Outcome, chosen, in_order
 from mayfly.core.model import Seconds
 from mayfly.crawl.health import several
+from mayfly.crawl.settings import WARC
 from mayfly.errors import RunError, UsageError
 from mayfly.fetch.loop import run
 from mayfly.store.export import Exported, each

@@ -14,16 +14,17 @@ from typing import Annotated, Any
 import typer
 
 from mayfly.cli import words
-from mayfly.cli.home import DATABASE, DEFAULT, Home, ready, store_of, takes_settings
+from mayfly.cli.home import DEFAULT, Home, ready, store_of, takes_settings
+from mayfly.cli.layers import resolve
 from mayfly.crawl.settings import Settings
-from mayfly.errors import UsageError
+from mayfly.errors import BeingCrawled, UsageError
 
 _MOST_VISITED = 1000  # hosts of a visit log
 
 
 @takes_settings(
     "older-than", "only", "not", "most-sources", "budget", "host-delay", "address-delay", "contact",
-    "allow-private-addresses", "connect-to",
+    "allow-private-addresses", "connect-to", "store",
 )  # fmt: skip
 def find(
     flags: dict[str, Any],
@@ -48,7 +49,7 @@ def find(
     Example: mayfly find example.com --contact me@example.com
     """
     if suggest:
-        _suggest(home, first, as_json)
+        _suggest(home, resolve(home, flags)[0], first, as_json)
         return
     wanted, feeds = _wanted(hosts or [], file, opml, visits)
     settings, _ = ready(home, flags)
@@ -122,9 +123,8 @@ def _row(line: str) -> Mapping[str, Any]:
 
 async def _find(home: Path, settings: Settings, hosts: Sequence[str], feeds: Sequence[str]) -> list[dict[str, Any]]:
     from mayfly.cli.crawl import opened
-    from mayfly.crawl.lock import HomeIsLocked, locked
+    from mayfly.crawl.lock import locked
     from mayfly.store.records import NewSource
-    from mayfly.store.sqlite import SqliteStore
     from mayfly.urls import canonical
 
     given = [NewSource(url, "feed") for feed in feeds if (url := canonical(feed))]
@@ -136,10 +136,10 @@ async def _find(home: Path, settings: Settings, hosts: Sequence[str], feeds: Seq
                 await store.add_sources(now, given)
                 with words.progress("hosts", len(hosts)) as bar:
                     found = await crawler.search(hosts, done=lambda: bar(1))
-    except HomeIsLocked as held:
+    except BeingCrawled as held:
         import time
 
-        async with SqliteStore(home / DATABASE) as beside:
+        async with store_of(home, settings, read_only=False) as beside:
             await beside.add_hosts(time.time(), hosts)
             await beside.add_sources(time.time(), given)
         words.say(f"{held}. It will look for their sources.", err=True)
@@ -177,9 +177,9 @@ def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
         typer.echo("\nmayfly sources lists them; mayfly crawl begins.")
 
 
-def _suggest(home: Path, first: int, as_json: bool) -> None:
+def _suggest(home: Path, settings: Settings, first: int, as_json: bool) -> None:
     async def ask() -> list[Any]:
-        async with store_of(home) as store:
+        async with store_of(home, settings) as store:
             return await store.suggestions(first)
 
     found = asyncio.run(ask())

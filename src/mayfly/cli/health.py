@@ -44,7 +44,7 @@ def health(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> N
 
 
 async def _look(home: Path, settings: Settings, now: Seconds) -> Checkup:
-    async with homes.store_of(home) as store:
+    async with homes.store_of(home, settings) as store:
         return await look(store, home, settings, now)
 
 

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,10 @@ from mayfly.crawl.settings import Settings
 from mayfly.errors import RunError, UsageError
 from mayfly.fetch.agent import user_agent
 from mayfly.store.sqlite import SqliteStore
+from mayfly.store.store import Store
+
+if TYPE_CHECKING:
+    from mayfly.store.postgres import PostgresStore
 
 DEFAULT = Path("mayfly-home")
 DATABASE = "mayfly.db"
@@ -37,7 +41,7 @@ GROUPS = {  # the headings of `crawl.settings`, by the setting that follows
     "value-clicks": "What is worth something",
     "host-delay": "How gently",
     "older-than": "What is found",
-    "text": "What is kept",
+    "store": "What is kept",
     "connections": "Limits",
     "allow-private-addresses": "The network",
     "bind": API,
@@ -106,14 +110,29 @@ def existing(home: Path) -> Path:
     return home
 
 
-def store_of(home: Path, read_only: bool = True) -> SqliteStore:
-    """What is kept in the home, to be opened with `async with`."""
+def store_of(home: Path, settings: Settings | None = None, *, read_only: bool = True, crawls: bool = False) -> Store:
+    """Where the settings say that all is kept, to be opened with `async with`; `crawls`: to crawl, which one may."""
+    address = (settings or resolve(home, {})[0]).store
+    if address:
+        return postgres()(address, read_only=read_only, crawls=crawls)
     path = existing(home) / DATABASE
     if read_only and not path.exists():
         raise UsageError(
-            f"nothing is kept in {home} yet; mayfly find HOST… looks for sources, mayfly crawl crawls them"
+            f"nothing is kept in {home} yet; mayfly find HOST… looks for sources, mayfly crawl crawls them; if it is "
+            f"kept elsewhere, say so: store in {FILE}, or MAYFLY_STORE"
         )
     return SqliteStore(path, read_only=read_only)
+
+
+def postgres() -> type[PostgresStore]:
+    """The store of that kind, if what it needs is installed."""
+    try:
+        from mayfly.store.postgres import PostgresStore
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise UsageError("to keep it in PostgreSQL asyncpg is needed: pip install mayfly[postgres]") from None
+    return PostgresStore
 
 
 def prepare(home: Path) -> None:

@@ -24,6 +24,7 @@ from mayfly.core.policies import POLICIES
 from mayfly.crawl.settings import Settings
 from mayfly.errors import UsageError
 from mayfly.fetch.agent import user_agent
+from mayfly.store.address import is_postgres, without_password
 
 Origin: TypeAlias = Literal["default", "file", "environment", "flag"]
 Value: TypeAlias = str | float | int | bool | tuple[str, ...]
@@ -33,7 +34,6 @@ PREFIX = "MAYFLY_"
 _NO_SETTINGS = {"MAYFLY_HOME"}  # variables of this name that say something else
 _TABLE = "cluster"
 _IN_ORDER = ("fetch-seconds", "margin", "lease")  # the shorter first
-_STORES = ("postgresql://", "postgres://")
 _AUTH = ("token", "disabled")
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -75,6 +75,7 @@ class Setting:
     default: Any
     help: str
     secret: bool = False  # never shown
+    password: bool = False  # one may stand in it, which is not shown
     table: str = ""  # of the file, in which it stands
 
     @property
@@ -139,6 +140,8 @@ def shown(setting: Setting, value: Value) -> str:
     """A value as people write it; of a secret, that there is one."""
     if setting.secret and value:
         return "…"
+    if setting.password:
+        return without_password(str(value)) if value else ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -282,10 +285,10 @@ def _checked(setting: Setting, value: Value, where: str) -> Value:
             raise UsageError(f"{where} must have 16 letters or more, plain ASCII without blanks")
         case "webhook-url" | "public-url", str() if value and not value.startswith(("http://", "https://")):
             raise UsageError(f"{where} must be an address such as https://example.com/new-pages, not '{value}'")
+        case "store", str() if value and not is_postgres(value):
+            raise UsageError(f"{where} must be empty, or an address such as postgresql://user@host/database")
         case "bind", str():
             host_and_port(value, where)
-        case "store", str() if value and not value.startswith(_STORES):
-            raise UsageError(f"{where} must be empty or an address such as postgresql://crawler@db/crawl")
         case "cluster.address", str() if value:
             host_and_port(value, where)
         case "cluster.auth", str() if value not in _AUTH:

@@ -92,7 +92,7 @@ def _of_home(home: Path, value: str | None) -> _Ground:
     settings, _ = resolve(home, {})
 
     async def ask() -> Believed:
-        async with homes.store_of(home) as store:
+        async with homes.store_of(home, settings) as store:
             return await store.believed()
 
     sources = run(ask())

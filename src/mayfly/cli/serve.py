@@ -18,7 +18,7 @@ _CRAWL = set(homes.all_but(homes.API))
 _OWN = [name for name in SETTINGS if name not in _CRAWL]
 
 
-@homes.takes_settings(*_OWN, "allow-private-addresses", "connect-to")
+@homes.takes_settings(*_OWN, "allow-private-addresses", "connect-to", "store")
 def serve(flags: dict[str, Any], home: homes.Home = homes.DEFAULT) -> None:
     """Serve the reader, and the HTTP API: clicks and hints in, pages out as they land, and what the crawl knows.
 
@@ -50,6 +50,6 @@ async def _serve(home: Path, settings: Settings, host: str, port: int) -> None:
     from mayfly.serve.server import listen
 
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO, stream=sys.stderr)
-    async with homes.store_of(home, read_only=False) as store, homes.store_of(home) as reader:
+    async with homes.store_of(home, settings, read_only=False) as store, homes.store_of(home, settings) as reader:
         serving = Serving(home, settings, AGENT, store, reader)
         await listen(serving, host, port, lambda url: words.say(f"Serving at {url} (Ctrl-C stops it)", err=True))

@@ -38,5 +38,5 @@ def why(
 
 
 async def _explain(home: Path, url: str, settings: Settings, now: Seconds) -> Told:
-    async with homes.store_of(home) as store:
+    async with homes.store_of(home, settings) as store:
         return await explain(store, url, settings, AGENT, now)

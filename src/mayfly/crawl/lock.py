@@ -11,20 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mayfly.core.model import Seconds
-from mayfly.errors import RunError
+from mayfly.errors import BeingCrawled, RunError
 
 FILE = "crawl.lock"
 BEAT = "crawl.beat"
 _TRIES = 5
 
 
-class HomeIsLocked(RunError):
-    """Another crawl works on this home."""
-
-
 @contextlib.contextmanager
 def locked(home: Path) -> Iterator[None]:
-    """Hold the home, or raise `HomeIsLocked`."""
+    """Hold the home, or raise `BeingCrawled`."""
     path = home / FILE
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -32,7 +28,7 @@ def locked(home: Path) -> Iterator[None]:
         raise RunError(f"cannot write in {home}: {error.strerror}; give --home a folder you may write to") from None
     try:
         if not _taken(file):
-            raise HomeIsLocked(
+            raise BeingCrawled(
                 f"{home} is being crawled by {holder(home) or 'another process'}; stop that one first"
             ) from None
         os.ftruncate(file, 0)

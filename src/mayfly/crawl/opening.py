@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from mayfly.crawl.crawler import Crawler
-from mayfly.crawl.settings import Settings
+from mayfly.crawl.settings import WARC, Settings
 from mayfly.crawl.territory import ALL, Territory
 from mayfly.fetch.addresses import ConnectTo, Routes, Vetting
 from mayfly.fetch.agent import AGENT, user_agent
@@ -16,8 +16,6 @@ from mayfly.fetch.http import Fetcher
 from mayfly.fetch.readers import Readers
 from mayfly.store.store import Store
 from mayfly.store.warc import WarcWriter
-
-WARC = "warc"
 
 
 @contextlib.asynccontextmanager

@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 from mayfly.core.model import DAY, HOUR, MINUTE, PerSecond, Seconds
 
+WARC = "warc"  # the folder of a home for raw answers
 Duration: TypeAlias = Seconds  # written as 90, 90s, 10m, 2h, 3d; told from plain numbers by this name
 
 
-def _is(default: Any, what: str, secret: bool = False) -> Any:
-    """A setting, with what `mayfly config` and `mayfly.toml` say of it; a secret is not shown."""
-    return field(default=default, metadata={"help": what, "secret": secret})
+def _is(default: Any, what: str, secret: bool = False, password: bool = False) -> Any:
+    """A setting, with what `mayfly config` and `mayfly.toml` say of it; a secret, or a password in it, is not shown."""
+    return field(default=default, metadata={"help": what, "secret": secret, "password": password})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Settings:
     most_sources: int = _is(200, "sources of one host, at most")
     other_hosts: float = _is(0.2, "share of a feed's or sitemap's entries that may lead to other sites")
     # What is kept
-    store: str = _is("", "where all is kept: empty for the home's own SQLite file, or postgresql://…")
+    store: str = _is("", "where all is kept: empty for the home's own SQLite file, or postgresql://…", password=True)
     text: bool = _is(True, "keep the main text of pages")
     warc: bool = _is(True, "keep the raw answers of pages as WARC")
     keep_history: Duration = _is(30 * DAY, "how long crawls, links and clicks are kept")

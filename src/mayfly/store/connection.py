@@ -59,6 +59,7 @@ class SqliteEngine:
 
     fatal = FATAL
     busy = (apsw.BusyError, apsw.ProtocolError)
+    raced: tuple[type[BaseException], ...] = ()  # there is one writer at a time
 
     def __init__(self, path: Path, read_only: bool) -> None:
         self.name, self.read_only = str(path), read_only

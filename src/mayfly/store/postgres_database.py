@@ -77,16 +77,27 @@ class PostgresDatabase:
         return Rows(self.wait(self._fetch(sql, values)))
 
     async def _fetch(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        statement = self._prepared.get(sql)
-        if statement is None:
-            statement = self._prepared[sql] = await self._connection.prepare(spoken(sql))
-        records: list[Any] = await statement.fetch(*values)
+        statement = await self._statement(sql)
+        records: list[Any] = await statement.fetch(*map(_without_zeros, values))
         self._status = statement.get_statusmsg()
         return records
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
         if some := list(rows):
-            self.wait(self._connection.executemany(spoken(sql), some))
+            self.wait(self._do_all(sql, some))
+
+    async def _do_all(self, sql: str, rows: list[Sequence[Any]]) -> None:
+        await (await self._statement(sql)).executemany(rows)
+
+    async def _statement(self, sql: str) -> Any:
+        """Prepared once for each connection."""
+        if sql not in self._prepared:
+            self._prepared[sql] = await self._connection.prepare(spoken(sql))
+        return self._prepared[sql]
+
+    def copy_in(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
+        """Many rows at once."""
+        self.wait(self._connection.copy_records_to_table(table, records=rows, columns=list(columns)))
 
     def plainly(self, sql: str) -> None:
         """Statements without values."""
@@ -134,6 +145,11 @@ class PostgresDatabase:
             works, self._last = self._last, []
             for work in works:
                 work()
+
+
+def _without_zeros(value: Any) -> Any:
+    """What people type and programs send may hold them; text in PostgreSQL cannot."""
+    return value.replace("\0", " ") if type(value) is str and "\0" in value else value
 
 
 @cache

@@ -14,12 +14,12 @@ import secrets
 import socket
 import time
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 import asyncpg
 
 from mayfly.core.model import Seconds
-from mayfly.errors import RunError
+from mayfly.errors import BeingCrawled, RunError
+from mayfly.store.address import without_password
 from mayfly.store.postgres_database import PostgresDatabase
 from mayfly.store.postgres_schema import SHARDS, migrations
 from mayfly.store.thread import Fence
@@ -37,12 +37,20 @@ _CONNECT: Seconds = 10.0
 _PATIENCE: Seconds = 60.0  # with a server that is away
 _STEPS = 0x4D61_7967  # the lock of whoever changes the tables
 _CRAWLING = 0x4D61_7968  # and of whoever crawls: one process, or a cluster
+_BACKEND = "pid || ' ' || backend_start"  # a number alone is given again
+_MYSELF = f"SELECT {_BACKEND} FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+_HOLDER = (
+    f"SELECT pid, {_BACKEND}, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)"
+    " WHERE locktype = 'advisory' AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname ="
+    " current_database()) AND objid = CAST(? AS bigint)::oid AND granted LIMIT 1"
+)
 
 
 class PostgresEngine:
     """Implements `thread.Engine`."""
 
     busy: tuple[type[BaseException], ...] = _BUSY
+    raced: tuple[type[BaseException], ...] = (asyncpg.UniqueViolationError,)
     fatal: tuple[type[BaseException], ...] = (*_BUSY, asyncpg.InsufficientResourcesError, asyncpg.DataCorruptedError)
 
     def __init__(
@@ -69,6 +77,8 @@ class PostgresEngine:
         self._connection: asyncpg.Connection | None = None
         self._marks: list[int] = []
         self._open = False  # a transaction is
+        self._claimed = False  # by the connection that is in use
+        self._claimant = ""  # the last one that did
 
     def open(self) -> PostgresDatabase:
         self._loop = asyncio.new_event_loop()
@@ -79,9 +89,8 @@ class PostgresEngine:
             if not self.read_only:
                 self._migrate()
             self._check()
-            if self._crawls:
-                self._claim()
-        except (asyncpg.PostgresError, *GONE) as error:
+            self._claim()
+        except (asyncpg.PostgresError, ValueError, *GONE) as error:
             self.close()
             raise self.explained(error) from error
         except BaseException:
@@ -99,8 +108,7 @@ class PostgresEngine:
     def begin(self, write: bool) -> None:
         if self._connection is None or self._connection.is_closed():
             self._connect()
-            if self._crawls:
-                self._claim()
+        self._claim()
         self._database.plainly("BEGIN" if write else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._open = True
         self._database.begun()
@@ -144,6 +152,8 @@ class PostgresEngine:
 
     def explained(self, error: BaseException) -> RunError:
         match error:
+            case ValueError():
+                what = "that is no address of a PostgreSQL: write postgresql://user@host:5432/database"
             case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
                 what = "it does not let us in: check the user and password in the address"
             case asyncpg.InvalidCatalogNameError():
@@ -174,6 +184,7 @@ class PostgresEngine:
         connecting = asyncpg.connect(self._url, timeout=_CONNECT, server_settings=settings, statement_cache_size=0)
         self._connection = self._loop.run_until_complete(connecting)
         self._database.use(self._connection)
+        self._claimed = False
 
     def _drop(self) -> None:
         connection, self._connection, self._open = self._connection, None, False
@@ -244,25 +255,15 @@ class PostgresEngine:
         database.seed = int(database.execute("SELECT value FROM meta WHERE name = 'seed'").get)
 
     def _claim(self) -> None:
-        """One process crawls, or a cluster; never both."""
-        shared = "_shared" if self._fence is not None else ""
-        if self._database.execute(f"SELECT pg_try_advisory_lock{shared}(?)", (_CRAWLING,)).get:
+        """One process crawls, or a cluster; never both. A claim goes with its connection."""
+        if not self._crawls or self._claimed:
             return
-        who = self._database.execute(
-            "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory'"
-            " AND objid = ? AND granted LIMIT 1",
-            (_CRAWLING,),
-        ).get
-        holder = (who or "another process").removeprefix("mayfly ")
-        raise RunError(f"{self.name} is being crawled by {holder}; stop that one first")
-
-
-def without_password(url: str) -> str:
-    """An address that may be shown.
-
-    >>> without_password("postgresql://me:secret@db:5432/crawl?sslmode=require")
-    'postgresql://me@db:5432/crawl'
-    """
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc if "@" not in parts.netloc else
-                          f"{parts.username or ''}@{parts.netloc.rpartition('@')[2]}", query="").geturl()  # fmt: skip
+        shared = "_shared" if self._fence is not None else ""
+        while not self._database.execute(f"SELECT pg_try_advisory_lock{shared}(?)", (_CRAWLING,)).get:
+            pid, holder, name = self._database.execute(_HOLDER, (_CRAWLING,)).get or (0, "", "")
+            if not holder or holder != self._claimant:
+                who = (name or "another process").removeprefix("mayfly ")
+                raise BeingCrawled(f"{self.name} is being crawled by {who}; stop that one first")
+            # Ours, from before the line was cut: the server has not noticed yet.
+            self._database.execute("SELECT pg_terminate_backend(?, 5000)", (pid,))
+        self._claimed, self._claimant = True, self._database.execute(_MYSELF).get

@@ -27,6 +27,7 @@ _MOST_TOGETHER = 256
 _LONGEST: Seconds = 0.02  # of a transaction, before what waits is left to the next one
 _GATHERING: Seconds = 0.02  # a write waits for others: at 500 writes a second that saves a tenth of all a fetch costs
 _PATIENCE: Seconds = 60.0  # with other processes that write
+_RACES = 10  # one may lose, one after the other
 _Mode: TypeAlias = Literal["read", "write", "alone"]
 
 
@@ -43,6 +44,10 @@ class Engine(Protocol[_Opened]):
     @property
     def busy(self) -> tuple[type[BaseException], ...]:
         """Errors that may be over soon."""
+
+    @property
+    def raced(self) -> tuple[type[BaseException], ...]:
+        """Errors of one whom another writer forestalled; he sees so if he tries again."""
 
     def open(self) -> _Opened: ...
     def close(self) -> None: ...
@@ -237,7 +242,7 @@ class StoreThread(Generic[_D]):
     def _plainly(self, job: _Job) -> _Done:
         return _Done(job.future, job.work(self._database))
 
-    def _in_savepoint(self, job: _Job) -> _Done:
+    def _in_savepoint(self, job: _Job, races: int = _RACES) -> _Done:
         self._engine.mark()
         try:
             result = job.work(self._database)
@@ -245,6 +250,8 @@ class StoreThread(Generic[_D]):
             raise
         except Exception as error:
             self._engine.back_to_mark()
+            if races and isinstance(error, self._engine.raced):
+                return self._in_savepoint(job, races - 1)
             return _Done(job.future, None, error)
         self._engine.forget_mark()
         return _Done(job.future, result)

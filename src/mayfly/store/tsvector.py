@@ -38,6 +38,13 @@ class TsVector:
         row = landed, text != "", title, text, folded(title), folded(text)
         database.execute(_KEEP, row)
 
+    @staticmethod
+    def keep_rows(database: Any, columns: Sequence[str], rows: Sequence[Any]) -> None:
+        """Rows of `texts` as they stand in another store."""
+        at = [columns.index(name) for name in ("landed", "kept", "title", "text")]
+        texts = [[row[place] for place in at] for row in rows]
+        database.executemany(_KEEP, [(*row, folded(row[2]), folded(row[3])) for row in texts])
+
     def search(self, database: Any, asked: Sequence[str], first: int) -> list[Page]:
         return read(database.execute(_SEARCH, (query(asked), first)))
 

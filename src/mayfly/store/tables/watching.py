@@ -35,7 +35,7 @@ def visits(database: Database, source: SourceId, first: int) -> list[VisitOfSour
     )
     found = []
     for seq, at, status, seconds, size, note, gone in database.execute(sql.format(kind="crawl"), (source, first)):
-        links = "SELECT coalesce(sum(first), 0), count(*) FROM links WHERE crawl = ?"
+        links = "SELECT CAST(coalesce(sum(first), 0) AS BIGINT), count(*) FROM links WHERE crawl = ?"
         new, added = database.execute(links, (seq,)).get
         found.append(VisitOfSource(at, status, seconds, size, "", note, new, added, gone or 0))
     for _, at, status, seconds, size, reason, _gone in database.execute(sql.format(kind="failure"), (source, first)):
