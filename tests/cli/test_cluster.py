@@ -15,7 +15,7 @@ def test_machines_must_share_a_store(command, home, words) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("up", "--store", "sqlite:///x"), "--store must be empty or an address such as postgresql://"),
+        (("up", "--store", "sqlite:///x"), "--store must be empty, or an address such as postgresql://"),
         (("up", *STORE, "--lease", "10"), "set fetch-seconds < margin < lease, not fetch-seconds 12s"),
         (("up", *STORE, "--address", "head"), "--address must be HOST:PORT"),
         (("up", *STORE, "--address", "head:6379", "--nodes", "2"), "--nodes is for a cluster on this machine"),

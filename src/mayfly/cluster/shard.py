@@ -39,7 +39,7 @@ _TRY_AGAIN: Seconds = 0.25  # to take a lease that is another's
 _LOOK: Seconds = 0.5  # for a new allotment, and for pages that others found
 _IDLE = 0.1  # of the time with nothing to fetch: it could not use what it was given
 _AFTER_FAILURE: Seconds = 1.0
-_AT_ONCE: Seconds = 60.0  # in which sources never crawled are to be crawled
+_AT_ONCE: Seconds = 60.0  # in which sources never crawled are to be crawled, and pages fetched that wait
 log = logging.getLogger("mayfly")
 
 
@@ -188,9 +188,10 @@ class Duty:
         if wanting.of is not self._beliefs or price != self._asked_at:
             self._beliefs, self._asked_at = wanting.of, price
             self._asked = await asyncio.to_thread(_demands, wanting, self._grid, price)
-        more = wanting.unseen / _AT_ONCE
         whole, close = self._asked
-        return whole + more, None if close is None else Near(close.price, close.curve + more)
+        if close is not None:
+            close = Near(close.price, close.curve + _at_once(wanting, zoomed(self._grid, close.price)))
+        return whole + _at_once(wanting, self._grid), close
 
     async def _share(self) -> None:
         """Tell the scheduler what others have learned, where nothing is known here."""
@@ -205,6 +206,12 @@ def _demands(wanting: Wanting, grid: FloatArray, price: float | None) -> tuple[F
     if price is None:
         return whole, None
     return whole, Near(price, demand(wanting.beliefs, zoomed(grid, price), wanting.site, wanting.most))
+
+
+def _at_once(wanting: Wanting, grid: FloatArray) -> FloatArray:
+    """What is to be fetched soon, beside what comes: waiting pages below their worth, unseen sources at any price."""
+    dearer = len(wanting.pages) - np.searchsorted(np.sort(wanting.pages), grid)
+    return np.asarray((wanting.unseen + dearer) / _AT_ONCE)
 
 
 async def _hand_over(crawler: Crawler, handover: Handover) -> None:

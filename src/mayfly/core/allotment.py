@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mayfly.core.demand import GRID, at_price, price_for, zoomed
+from mayfly.core.demand import GRID, at_price, blurred, price_for, zoomed
 from mayfly.core.model import BoolArray, FloatArray, IntArray, PerSecond
 
 _FLOOR = 0.1  # of an equal share: what a shard has in any case, to look for sources
 _HARDLY = 1e-12  # of an equal share: a wish of nothing, so that where nobody has another all are equal
+_DOUBT = 0.5  # standard deviation of ln P, as well as it is known: shards that are nearly alike get nearly the same
 _SPARE = 1.1  # times what an idle shard used: room to show that it wants more
 _GROWTH = 2.0  # of that room, each round it is all used
 _LEAST_SHARE = 0.5  # of the budget: if less can be granted there are too many shards for it
@@ -79,7 +80,7 @@ def next_grants(before: Grants, reports: Sequence[Report | None], budget: PerSec
     >>> one = next_grants(first_grants(4.0, 2), [told(1.0, 1), told(2.0, 1)], 4.0)
     >>> two = next_grants(one, [told(1.0, 2), told(2.0, 2)], 4.0)
     >>> one.allotment.round(2).tolist(), two.allotment.round(2).tolist()      # less first, then more
-    ([1.43, 2.0], [1.43, 2.57])
+    ([1.47, 2.0], [1.47, 2.53])
     """
     heard = np.array([report is not None and report.fresh for report in reports])
     applied = np.array([0 if report is None else report.applied for report in reports])
@@ -131,17 +132,17 @@ def _wishes(
     if not len(known) or left <= 0:
         return before.price, wish
     said = [report for report in reports if report is not None]
-    price, wish[known] = _met(np.stack([report.curve for report in said]), room[known], left, grid)
+    curves = np.stack([report.curve for report in said])
+    price = _met(curves, room[known], left, grid)
     fine = zoomed(grid, before.price)
     if fine[0] < price < fine[-1] and any(_looked(report, before.price) for report in said):
-        closer = np.stack([_near(report, before.price, grid, fine) for report in said])
-        price, wish[known] = _met(closer, room[known], left, fine)
+        price = _met(np.stack([_near(report, before.price, grid, fine) for report in said]), room[known], left, fine)
+    wish[known] = at_price(blurred(curves, grid, _DOUBT), grid, price)
     return price, wish
 
 
-def _met(curves: FloatArray, room: FloatArray, budget: PerSecond, grid: FloatArray) -> tuple[float, FloatArray]:
-    price = price_for(np.minimum(curves, room[:, None]).sum(axis=0), grid, budget)
-    return price, at_price(curves, grid, price)
+def _met(curves: FloatArray, room: FloatArray, budget: PerSecond, grid: FloatArray) -> float:
+    return price_for(np.minimum(curves, room[:, None]).sum(axis=0), grid, budget)
 
 
 def _looked(report: Report, price: float) -> bool:

@@ -110,6 +110,17 @@ def at_price(curves: FloatArray, grid: FloatArray, price: float) -> FloatArray:
     return np.asarray(curves[:, cell] * (1 - part) + curves[:, cell + 1] * part)
 
 
+def blurred(curves: FloatArray, grid: FloatArray, spread: float) -> FloatArray:
+    """What is wanted if the worth of sources is known but for a factor, with this standard deviation of its logarithm.
+
+    Without that, of two that are alike but for a hair the one gets all and the other nothing.
+    """
+    steps = int(np.ceil(3 * spread / _step(grid)))
+    weights = np.exp(-0.5 * (np.arange(-steps, steps + 1) * _step(grid) / spread) ** 2)
+    padded = np.pad(curves, ((0, 0), (steps, steps)), mode="edge")
+    return np.apply_along_axis(np.convolve, 1, padded, weights / weights.sum(), mode="valid")
+
+
 class _Offers(NamedTuple):
     """Sources as a price sees them. Columns by source."""
 

@@ -59,14 +59,15 @@ class Wanting(NamedTuple):
     site: IntArray
     most: FloatArray  # by site, per second
     unseen: int  # sources that were never crawled, and go before all others
+    pages: FloatArray  # what those are worth that wait for a fetch
 
 
-def wanting(beliefs: Beliefs, row: Columns, most: FloatArray) -> Wanting:
+def wanting(beliefs: Beliefs, row: Columns, most: FloatArray, pages: FloatArray) -> Wanting:
     """The sources there are now, by what was believed at the last plan; copies, for another thread."""
     some = slice(len(beliefs.link_rate))
     rate = np.where(row.retired[some], HARDLY_EVER, beliefs.link_rate)
     unseen = int(np.count_nonzero((row.crawls == 0) & ~row.retired))
-    return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy(), unseen)
+    return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy(), unseen, pages)
 
 
 def outlook(beliefs: Beliefs, budget: PerSecond, row: Columns, most: FloatArray, keys: FloatArray) -> Outlook:

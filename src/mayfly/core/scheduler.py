@@ -19,12 +19,12 @@ import numpy as np
 from mayfly.core import events
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
+from mayfly.core.heads import Heads
 from mayfly.core.knowledge import Knowledge
 from mayfly.core.merits import Merits
 from mayfly.core.model import (
     DAY,
     Beliefs,
-    Evidence,
     Fetch,
     FloatArray,
     Found,
@@ -70,17 +70,18 @@ class Scheduler:
         self.merits = merits
         self._policy = policy
         self._estimator = estimator
-        self._budget = budget
+        self.budget = budget
         self._gate = gate or Gate(0.0)
         self._replan_every = replan
         self._probe = policy.probe if probe is None else probe
         self._known = Knowledge(np.random.default_rng(seed))
         self._frontier = Frontier(policy.page_order)
-        self._pages = Pages(self._known, self._frontier, estimator, merits, feedback, self._offer_page)
+        self._heads = Heads(self._frontier, self._gate)
+        self._pages = Pages(self._known, self._frontier, estimator, merits, feedback, self._heads.offer)
         self._rota = Rota()
         self._wants = Wants(policy, self._known)
+        self.evidence = estimator.evidence  # what the means of its beliefs are made of
         self.believes = self._wants.hints.believes  # whether a page of a source is fetched because a hint names it
-        self._page_heads: list[tuple[float, int]] = []  # (-key, site) of free sites
         self._in_flight: dict[Fetch, int] = {}  # with the site
         self._retries: list[tuple[Seconds, Fetch, int]] = []  # failed fetches, with their sites
         self._replan_at: Seconds = -np.inf
@@ -107,22 +108,13 @@ class Scheduler:
             events.FetchFailed: self._fetch_failed,
             events.ClicksCounted: self._pages.clicked,
             events.TrendsTold: self._trends_told,
-            events.OthersTold: self._others_told,
+            events.OthersTold: lambda told: estimator.lean_on(told.evidence),
         }
 
     @property
     def price(self) -> float | None:
         """ω, where the policy has one."""
         return self._policy.price
-
-    @property
-    def budget(self) -> PerSecond:
-        """Fetches per second."""
-        return self._budget
-
-    @budget.setter
-    def budget(self, budget: PerSecond) -> None:
-        self._budget = budget
 
     @property
     def known_pages(self) -> int:
@@ -166,15 +158,13 @@ class Scheduler:
         if self.beliefs is None:
             return None
         planned = len(self.beliefs.link_rate)
-        return outlook(self.beliefs, self._budget, self._known.source, self._most(), self._wants.keys(planned, now))
+        return outlook(self.beliefs, self.budget, self._known.source, self._most(), self._wants.keys(planned, now))
 
     def wanting(self) -> Wanting | None:
         """What the sources could be crawled for, for whoever shares a budget among many. None before the first plan."""
-        return None if self.beliefs is None else wanting(self.beliefs, self._known.source, self._most())
-
-    def evidence(self) -> Evidence:
-        """What the means of its beliefs are made of."""
-        return self._estimator.evidence()
+        if self.beliefs is None:
+            return None
+        return wanting(self.beliefs, self._known.source, self._most(), self._frontier.worths())
 
     def _most(self) -> FloatArray:
         """What a site can take, per second."""
@@ -287,9 +277,6 @@ class Scheduler:
         if self.merits is not None:
             self.merits.features.follow(event.terms)
 
-    def _others_told(self, event: events.OthersTold) -> None:
-        self._estimator.lean_on(event.evidence)
-
     def _landed(self, fetch: Fetch, at: Seconds) -> None:
         """A fetch is over, well or not: its site rests from now."""
         site = self._in_flight.pop(fetch, None)
@@ -299,7 +286,7 @@ class Scheduler:
     # What to fetch
 
     def _choose(self, now: Seconds) -> Fetch | Wait:
-        page = self._best_page()
+        page = self._heads.best()
         if page is not None and self._policy.pages_first:
             return self._take_page(page)
         source = self._rota.best(self._gate.free)
@@ -315,7 +302,7 @@ class Scheduler:
                 self._policy.crawled(source[0])
             return self._take_source(source[1])
         # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
-        soon = -key if key is not None and key < 0 else 1 / self._budget
+        soon = -key if key is not None and key < 0 else 1 / self.budget
         return Wait(min(self._next_chance(), now + soon))
 
     def _due_probe(self, now: Seconds) -> Fetch | None:
@@ -329,21 +316,6 @@ class Scheduler:
             return self._take_source(source)
         page = self._samples.take(self._frontier, self._gate.free)
         return None if page is None else self._take_page(page)
-
-    def _best_page(self) -> PageId | None:
-        if self._gate.stands_open:  # one queue for all
-            only = self._frontier.head(0) if self._sites else None
-            return None if only is None else only[1]
-        heads, free = self._page_heads, self._gate.free
-        while heads:
-            site = heads[0][1]
-            head = self._frontier.head(site) if free[site] else None
-            if head is not None and head[0] == -heads[0][0]:
-                return head[1]
-            heapq.heappop(heads)
-            if head is not None:
-                heapq.heappush(heads, (-head[0], site))
-        return None
 
     def _take_page(self, page: PageId) -> Fetch:
         return self._send(Fetch("page", page), self._frontier.take(page))
@@ -374,15 +346,8 @@ class Scheduler:
                 self._pages.wait(number, page, site)
 
     def _offer(self, site: int) -> None:
-        self._offer_page(site)
+        self._heads.offer(site)
         self._rota.offer(site)
-
-    def _offer_page(self, site: int) -> None:
-        if self._gate.stands_open or not self._gate.free[site]:
-            return
-        head = self._frontier.head(site)
-        if head is not None:
-            heapq.heappush(self._page_heads, (-head[0], site))
 
     def _site_of(self, name: str | None, source: SourceId) -> int:
         if name is None or self._gate.stands_open:
@@ -404,7 +369,7 @@ class Scheduler:
         if self.merits is not None:
             beliefs = self.merits.refine(beliefs)
         self.beliefs = beliefs
-        self._wants.plan(beliefs, self._budget, now)
+        self._wants.plan(beliefs, self.budget, now)
         merits = None if self.merits is None else self.merits.of
         spared = partial(self._samples.choose, self._frontier, row.host, beliefs.profit_decay, now)
         dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits, spared)
@@ -415,15 +380,15 @@ class Scheduler:
             if page in self._frontier:
                 self._frontier.take(page)
                 self.dropped.add(page)
-        self._page_heads = []
+        self._heads.clear()
         for site in np.flatnonzero(self._gate.free).tolist():
-            self._offer_page(site)
+            self._heads.offer(site)
         self._begin_round(now)
 
     def _begin_round(self, now: Seconds) -> None:
         """Compute the keys of all sources."""
         self._round_ends = self._fetches + self._rota.round
-        self._round_until = now + max(self._rota.round / self._budget, self._shortest_round)
+        self._round_until = now + max(self._rota.round / self.budget, self._shortest_round)
         self._round_from = now + self._shortest_round
         row = self._known.source
         self._rota.refresh(np.where(row.busy | row.retired, -np.inf, self._wants.keys(row.size, now)), self._gate.free)
