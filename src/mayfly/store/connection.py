@@ -47,8 +47,8 @@ class SqliteDatabase(apsw.Connection):
     def name(self, cursor: str) -> str:
         return cursor
 
-    def last(self, work: Callable[[], None]) -> None:
-        work()
+    def last(self, work: Callable[[Any, list[Any]], None], item: Any) -> None:
+        work(self, [item])
 
     def in_turn(self) -> None:
         pass

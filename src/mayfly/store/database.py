@@ -48,8 +48,9 @@ class Database(Protocol):
     def name(self, cursor: str) -> str:
         """What a cursor of this reader is called in `meta`."""
 
-    def last(self, work: Callable[[], None]) -> None:
-        """Do what many writers want to do at once: the last thing of the transaction, so that none waits long."""
+    def last(self, work: Callable[[Any, list[Any]], None], item: Any) -> None:
+        """Do what many writers want to do at once: last in the transaction, once for all its items, so that none waits
+        long. `work` is called with the database and the items."""
 
     def in_turn(self) -> None:
         """Wait until no other writer numbers anything; none does until this transaction is over."""
@@ -58,7 +59,9 @@ class Database(Protocol):
 class Words(Protocol):
     """The index of words."""
 
-    def keep(self, database: Any, landed: int, title: str, text: str) -> None: ...
+    def keep(self, database: Any, texts: Sequence[tuple[int, str, str]]) -> None:
+        """Texts by landing, each with its title."""
+
     def search(self, database: Any, asked: Sequence[str], first: int) -> list[Page]: ...
     def matching(self, database: Any, asked: Sequence[str], first: int, only: Only) -> Candidates: ...
     def wrong_counts(self, database: Any) -> list[tuple[str, int]]:

@@ -32,9 +32,9 @@ _SEARCH = (
 class Fts5:
     """Implements `database.Words`. Triggers of the tables write the index."""
 
-    def keep(self, database: Any, landed: int, title: str, text: str) -> None:
-        row = landed, text != "", title, text
-        database.execute("INSERT INTO texts (landed, kept, title, text) VALUES (?, ?, ?, ?)", row)
+    def keep(self, database: Any, texts: Sequence[tuple[int, str, str]]) -> None:
+        rows = [(landed, text != "", title, text) for landed, title, text in texts]
+        database.executemany("INSERT INTO texts (landed, kept, title, text) VALUES (?, ?, ?, ?)", rows)
 
     def search(self, database: Any, asked: Sequence[str], first: int) -> list[Page]:
         return read(database.execute(_SEARCH, (" ".join(asked), first)))

@@ -53,7 +53,7 @@ class PostgresDatabase:
         self._prepared: dict[str, Any] = {}
         self._status = ""
         self._shard = shard
-        self._last: list[Callable[[], None]] = []
+        self._last: list[tuple[Callable[[Any, list[Any]], None], Any]] = []
         self._numbering = False
         self.seed = 0
         self.mine = "TRUE" if shard is None else f"shard = {shard}"
@@ -113,8 +113,8 @@ class PostgresDatabase:
     def name(self, cursor: str) -> str:
         return cursor if self._shard is None else f"{cursor}:{self._shard}"
 
-    def last(self, work: Callable[[], None]) -> None:
-        self._last.append(work)
+    def last(self, work: Callable[[Any, list[Any]], None], item: Any) -> None:
+        self._last.append((work, item))
 
     def in_turn(self) -> None:
         if not self._numbering:
@@ -141,10 +141,12 @@ class PostgresDatabase:
         """What many writers want: numbers and counts. From the first of it on, others wait."""
         if self._last:
             self.in_turn()
-        while self._last:
-            works, self._last = self._last, []
-            for work in works:
-                work()
+        items: dict[Callable[[Any, list[Any]], None], list[Any]] = {}
+        for work, item in self._last:
+            items.setdefault(work, []).append(item)
+        for work, some in items.items():
+            work(self, some)
+        self._last.clear()
 
 
 def _without_zeros(value: Any) -> Any:

@@ -34,9 +34,9 @@ _RANK = "CAST(? AS float8) * ts_rank('{0.2, 0.2, 0.2, 1.0}', found, CAST(CAST(? 
 class TsVector:
     """Implements `database.Words`."""
 
-    def keep(self, database: Any, landed: int, title: str, text: str) -> None:
-        row = landed, text != "", title, text, folded(title), folded(text)
-        database.execute(_KEEP, row)
+    def keep(self, database: Any, texts: Sequence[tuple[int, str, str]]) -> None:
+        rows = [(landed, text != "", title, text, folded(title), folded(text)) for landed, title, text in texts]
+        database.executemany(_KEEP, rows)
 
     @staticmethod
     def keep_rows(database: Any, columns: Sequence[str], rows: Sequence[Any]) -> None:

@@ -86,8 +86,9 @@ def has_batch(database: Database, batch: str) -> bool:
     return bool(database.execute("SELECT EXISTS (SELECT 1 FROM batches WHERE id = ?)", (batch,)).get)
 
 
-def found(database: Database, pages: Mapping[int, PageId]) -> None:
+def found(database: Database, new: Sequence[Mapping[int, PageId]]) -> None:
     """Move what waited for these pages (by fingerprint) to them."""
+    pages = {number: page for some in new for number, page in some.items()}
     asked = database.array(np.fromiter(pages, np.int64, len(pages)))
     rows: Sequence[Any] = database.execute(
         "SELECT id, hash, bin, width, kind, position, waiting.count FROM carray(?) AS asked"

@@ -167,8 +167,7 @@ def _remember(
     if new:
         day = seen.day_of(at)
         database.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(n, one.page, day) for n, one in new.items()])
-        found = {number: one.page for number, one in new.items()}
-        database.last(lambda: clicks.found(database, found))
+        database.last(clicks.found, {number: one.page for number, one in new.items()})
         totals.add(database, seen=len(new), waiting=len(new))
     if others:
         seen.remember(database, np.array([number for number in others if number not in seen_pages], np.int64), at)

@@ -69,7 +69,7 @@ def land_fetch(database: Database, fetched: Fetched) -> LandedFetch:
     others = [number for number in dict.fromkeys(aliases.tolist()) if number not in known]
     seen.alias(database, others, duplicate_of or fetched.page, fetched.at)
     if outcome == "fetched" and fetched.linked:
-        database.last(lambda: linked.note(database, fetched.linked, page.source, fetched.at))
+        database.last(linked.note, linked.Linked(fetched.linked, page.source, fetched.at))
     return LandedFetch(outcome, duplicate_of)
 
 
@@ -147,14 +147,17 @@ def _give_up(
 def _count(database: Database, page: PageId, outcome: Outcome, title: str = "", text: str = "") -> None:
     """One page less waits, one more is settled. It is numbered last, so that numbers are in the order of commits."""
     totals.add(database, **{"waiting": -1, outcome.replace("-", "_"): 1})
+    database.last(_number, (page, title, text))
 
-    def number() -> None:
-        landed = totals.next_landed(database)
-        database.execute("UPDATE pages SET landed = ? WHERE id = ?", (landed, page))
-        if title or text:
-            database.words.keep(database, landed, title, text)
 
-    database.last(number)
+def _number(database: Database, settled: list[tuple[PageId, str, str]]) -> None:
+    """Number pages as they are settled, and keep their texts by these numbers."""
+    first = totals.next_landed(database, len(settled))
+    numbered = list(enumerate(settled, first))
+    database.executemany("UPDATE pages SET landed = ? WHERE id = ?", [(landed, one[0]) for landed, one in numbered])
+    texts = [(landed, title, text) for landed, (_, title, text) in numbered if title or text]
+    if texts:
+        database.words.keep(database, texts)
 
 
 def _credit(database: Database, source: SourceId, outcome: Outcome) -> None:

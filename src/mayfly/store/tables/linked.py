@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mayfly.core.model import WEEK, Seconds, SourceId
 from mayfly.store.database import Database
@@ -23,21 +23,32 @@ _MOST_SOURCES = 20  # counted for one linked host
 _FADING: Seconds = WEEK
 
 
-def note(database: Database, linked: Mapping[str, Sequence[str]], source: SourceId, at: Seconds) -> None:
-    """Count the hosts a page of this source links, and the articles there that no page had linked."""
-    some = {storable(host): articles for host, articles in list(linked.items())[:_MOST_HOSTS]}
-    new = _first_linked(database, some, at)
+class Linked(NamedTuple):
+    """Hosts that a page links, and articles there."""
+
+    hosts: Mapping[str, Sequence[str]]
+    source: SourceId
+    at: Seconds
+
+    def some(self) -> dict[str, Sequence[str]]:
+        return {storable(host): articles for host, articles in list(self.hosts.items())[:_MOST_HOSTS]}
+
+
+def note(database: Database, pages: list[Linked]) -> None:
+    """Count the hosts that pages link, and the articles there that no page had linked."""
+    linked = [page._replace(hosts=page.some()) for page in pages]
+    new = _first_linked(database, linked)
     database.executemany(
         "INSERT INTO linked_hosts AS kept (host, pages, last, fresh) VALUES (?1, 1, ?2, ?3)"
         " ON CONFLICT (host) DO UPDATE SET pages = kept.pages + 1, last = max(kept.last, excluded.last), fresh ="
         f" kept.fresh * exp(min(kept.last - excluded.last, 0.0) / {_FADING})"
         f" + excluded.fresh * exp(min(excluded.last - kept.last, 0.0) / {_FADING})",
-        [(host, at, new[host]) for host in some],
+        [(host, page.at, new[place, host]) for place, page in enumerate(linked) for host in page.hosts],
     )
     database.executemany(
         "INSERT INTO linked_by SELECT CAST(?1 AS TEXT), CAST(?2 AS BIGINT)"
         f" WHERE (SELECT count(*) FROM linked_by WHERE host = ?1) < {_MOST_SOURCES} ON CONFLICT DO NOTHING",
-        [(host, source) for host in some],
+        [(host, page.source) for page in linked for host in page.hosts],
     )
 
 
@@ -53,23 +64,26 @@ def suggestions(database: Database, first: int) -> list[Suggestion]:
     return [Suggestion(*row) for row in rows]
 
 
-def _first_linked(database: Database, linked: Mapping[str, Sequence[str]], at: Seconds) -> Counter[str]:
-    """By host, how many articles no page had linked; from now on all of them are known."""
-    pairs = [(host, url) for host, articles in linked.items() for url in articles]
-    numbers = seen.fingerprints(database, [url for _, url in pairs])
+def _first_linked(database: Database, linked: Sequence[Linked]) -> Counter[tuple[int, str]]:
+    """By page and host, how many articles no page had linked; from now on all of them are known."""
+    rows = [
+        (place, host, url) for place, page in enumerate(linked) for host, urls in page.hosts.items() for url in urls
+    ]
+    numbers = seen.fingerprints(database, [url for _, _, url in rows])
     if not len(numbers):
         return Counter()
-    hosts = dict(zip(numbers.tolist(), (host for host, _ in pairs), strict=True))
+    first: dict[int, tuple[int, str]] = {}
+    for number, (place, host, _) in zip(numbers.tolist(), rows, strict=True):
+        first.setdefault(number, (place, host))
     known: list[Any] = database.execute(
         "SELECT hash FROM carray(?) AS asked CROSS JOIN linked_pages WHERE hash = asked.value",
         (database.array(numbers),),
     ).fetchall()
-    day = seen.day_of(at)
     database.executemany(
         "INSERT INTO linked_pages AS kept VALUES (?, ?)"
         " ON CONFLICT (hash) DO UPDATE SET day = excluded.day WHERE kept.day < excluded.day",
-        [(number, day) for number in hosts],
+        [(number, seen.day_of(linked[place].at)) for number, (place, _) in first.items()],
     )
     for (number,) in known:
-        hosts.pop(number, None)
-    return Counter(hosts.values())
+        first.pop(number, None)
+    return Counter(first.values())

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mayfly.store.database import Database
 
 
 def add(database: Database, **counts: int) -> None:
     """So many more of these. All who write want that row, so it is written last."""
-    changes = ", ".join(f"{column} = {column} + ?" for column in counts)
-    database.last(lambda: _add(database, changes, list(counts.values())))
+    database.last(_add, counts)
 
 
-def _add(database: Database, changes: str, counts: list[int]) -> None:
-    database.execute(f"UPDATE totals SET {changes}", counts)
+def _add(database: Database, counts: list[dict[str, int]]) -> None:
+    total: Counter[str] = Counter()
+    for some in counts:
+        total.update(some)
+    changes = ", ".join(f"{column} = {column} + ?" for column in total)
+    database.execute(f"UPDATE totals SET {changes}", list(total.values()))
 
 
-def next_landed(database: Database) -> int:
-    """The number of one more page that is settled; to be asked for last."""
-    return int(database.execute("UPDATE totals SET landed = landed + 1 RETURNING landed").get)
+def next_landed(database: Database, pages: int) -> int:
+    """The number of the first of so many pages that are settled; to be asked for last."""
+    last = database.execute("UPDATE totals SET landed = landed + ? RETURNING landed", (pages,)).get
+    return int(last) - pages + 1
