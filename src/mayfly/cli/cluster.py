@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from mayfly.cli import options, words
-from mayfly.cli.home import API, DEFAULT, Home, all_but, existing, prepare, require_contact, takes_settings
+from mayfly.cli.home import API, DEFAULT, Home, all_but, existing, note_run, prepare, require_contact, takes_settings
 from mayfly.cli.layers import CLUSTER, resolve, resolve_cluster
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core.model import Seconds
@@ -55,6 +55,7 @@ def up(
         raise UsageError("--nodes is for a cluster on this machine; nodes of the Ray at --address join it by ray start")
     require_contact(settings)
     prepare(home)
+    note_run(home, settings)
     _with_ledger(settings, lambda ledger: _open(ledger, settings, cluster.shards))
     surplus = [] if cluster.address else _grow(home, cluster, nodes)
     _crawl(home, settings, cluster, surplus)

@@ -35,6 +35,8 @@ def doctor(home: homes.Home = homes.DEFAULT, as_json: options.Json = False) -> N
     crawls = holder(home)
     settings, wrong = _settings(home)
     broken = _database(home, settings)
+    if settings.store and not broken:
+        crawls = crawls or run(_crawled_by(home, settings))
     hubs, silent = ({}, []) if broken else _hubs(home, settings)
     found = [*_folder(home), *wrong, *broken, *silent, *([] if crawls else _archives(home))]
     if as_json:
@@ -127,6 +129,11 @@ async def _named(home: Path, settings: Settings) -> tuple[int, list[Subscription
     async with homes.store_of(home, settings) as store:
         named = sum(1 for source in await store.sources() if source.hub and source.state == "active")
         return named, await store.subscriptions()
+
+
+async def _crawled_by(home: Path, settings: Settings) -> str:
+    async with homes.store_of(home, settings) as store:
+        return await store.crawled_by()
 
 
 async def _check(home: Path, settings: Settings) -> list[Complaint]:

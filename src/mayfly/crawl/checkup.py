@@ -29,10 +29,16 @@ async def look(store: Store, home: Path, settings: Settings, now: Seconds) -> Ch
     sources = await store.sources()
     minutes = await store.minutes(now - HOUR)
     failed = await store.newest(_FAILED, outcome="failed")
-    found = findings(sources, await store.hosts(), minutes, now, budget_of(home, settings), holder(home), failed)
+    budget, crawls = budget_of(home, settings), await crawled_by(store, home)
+    found = findings(sources, await store.hosts(), minutes, now, budget, crawls, failed)
     free = shutil.disk_usage(home).free / 1e9
     active = sum(1 for source in sources if source.state == "active")
     return Checkup([*disk_low(free, settings.free_gigabytes, str(home)), *found], active)
+
+
+async def crawled_by(store: Store, home: Path) -> str:
+    """Who crawls now, from this home or another on the same database; empty: nobody."""
+    return holder(home) or await store.crawled_by()
 
 
 def budget_of(home: Path, settings: Settings) -> float:

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup, escape
 
 from mayfly.core.model import Seconds
-from mayfly.crawl.lock import holder
+from mayfly.crawl.checkup import crawled_by
 from mayfly.serve import look, ranking
 from mayfly.serve.asked import AGES, Asked
 from mayfly.serve.guard import feed_key, is_ours
@@ -201,4 +201,4 @@ async def _source(serving: Serving, asked: Asked) -> str:
 
 async def _home(serving: Serving) -> dict[str, Any]:
     """How far it has come, for who sees nothing yet."""
-    return {**await serving.reader.stats(), "crawling": holder(serving.home) is not None}
+    return {**await serving.reader.stats(), "crawling": bool(await crawled_by(serving.reader, serving.home))}

@@ -12,8 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 import mayfly
 from mayfly.core.model import HOUR
-from mayfly.crawl.checkup import look
-from mayfly.crawl.lock import holder
+from mayfly.crawl.checkup import crawled_by, look
 from mayfly.serve.models import AliveAnswer, HealthAnswer
 from mayfly.serve.pages import landed
 from mayfly.serve.parts import Serving, With, problems
@@ -80,6 +79,7 @@ async def _gauges(serving: Serving) -> list[Metric]:
     stats = await serving.reader.stats()
     minutes = await serving.reader.minutes(serving.clock() - HOUR)
     last, sent = await landed(serving), await serving.reader.sent()
+    crawls = await crawled_by(serving.reader, serving.home)
     pages = GaugeMetricFamily("mayfly_pages", "Pages that are kept, by what became of them.", labels=["outcome"])
     for outcome in _OUTCOMES:
         pages.add_metric([outcome], stats[outcome])
@@ -94,7 +94,11 @@ async def _gauges(serving: Serving) -> list[Metric]:
         kept,
         space,
         *_of_minute(minutes),
-        _gauge("mayfly_crawling", "1 if a crawl works on this home.", float(bool(holder(serving.home)))),
+        _gauge(
+            "mayfly_crawling",
+            "1 if a crawl works on this home.",
+            float(bool(await crawled_by(serving.reader, serving.home))),
+        ),
         _gauge("mayfly_landed", "Cursor of the page that landed last.", last),
         _gauge("mayfly_webhook_behind", "Pages that landed and were not sent yet.", 0 if sent is None else last - sent),
         _gauge("mayfly_api_streams", "Streams that are open.", serving.streams),

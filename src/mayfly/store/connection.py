@@ -44,6 +44,9 @@ class SqliteDatabase(apsw.Connection):
     def array(self, numbers: IntArray) -> Any:
         return apsw.carray(numbers)
 
+    def told_to(self, seq: int) -> str:
+        return self.mine_or_found
+
     def name(self, cursor: str) -> str:
         return cursor
 

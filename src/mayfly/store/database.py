@@ -45,6 +45,9 @@ class Database(Protocol):
     def array(self, numbers: IntArray) -> Any:
         """Numbers as the value of `carray(?)`."""
 
+    def told_to(self, seq: int) -> str:
+        """Of which pages a telling was, as a condition: of all, or of those of the shard that was told."""
+
     def name(self, cursor: str) -> str:
         """What a cursor of this reader is called in `meta`."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mayfly.core.model import Seconds
 from mayfly.store.postgres_database import PostgresDatabase
-from mayfly.store.postgres_engine import PostgresEngine
+from mayfly.store.postgres_engine import PostgresEngine, crawled_by
 from mayfly.store.postgres_schema import SHARDS, shard_of
 from mayfly.store.pruning import sweep
 from mayfly.store.records import Complaint, Host, Retention
@@ -55,6 +55,9 @@ class PostgresStore(TableStore):
         assert self._fence is not None, "only shards find pages for others"
         shard = self._fence.shard
         return await self._read(lambda database: handing.fates(database, shard, behind, since))
+
+    async def crawled_by(self) -> str:
+        return await self._read(crawled_by)
 
     async def stats(self) -> dict[str, float]:
         return await self._read(_stats)

@@ -57,7 +57,7 @@ class PostgresDatabase:
         self._numbering = False
         self.seed = 0
         self.mine = "TRUE" if shard is None else f"shard = {shard}"
-        self.mine_or_found = "TRUE" if shard is None else f"(pages.shard = {shard} OR pages.finder = {shard})"
+        self.mine_or_found = of_shard(shard)
 
     def use(self, connection: Any) -> None:
         """Speak through this one from now on."""
@@ -110,6 +110,12 @@ class PostgresDatabase:
     def array(self, numbers: IntArray) -> list[int]:
         return numbers.tolist()
 
+    def told_to(self, seq: int) -> str:
+        shard = self._shard
+        if shard is None:
+            shard = self.execute("SELECT shard FROM log WHERE seq = ?", (seq,)).get
+        return of_shard(shard)
+
     def name(self, cursor: str) -> str:
         return cursor if self._shard is None else f"{cursor}:{self._shard}"
 
@@ -152,6 +158,11 @@ class PostgresDatabase:
 def _without_zeros(value: Any) -> Any:
     """What people type and programs send may hold them; text in PostgreSQL cannot."""
     return value.replace("\0", " ") if type(value) is str and "\0" in value else value
+
+
+def of_shard(shard: int | None) -> str:
+    """Pages of a shard's sites, and those its sources found; None: all."""
+    return "TRUE" if shard is None else f"(pages.shard = {int(shard)} OR pages.finder = {int(shard)})"
 
 
 @cache

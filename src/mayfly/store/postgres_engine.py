@@ -42,7 +42,7 @@ _MYSELF = f"SELECT {_BACKEND} FROM pg_stat_activity WHERE pid = pg_backend_pid()
 _HOLDER = (
     f"SELECT pid, {_BACKEND}, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)"
     " WHERE locktype = 'advisory' AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname ="
-    " current_database()) AND objid = CAST(? AS bigint)::oid AND granted LIMIT 1"
+    " current_database()) AND objid = CAST(? AS bigint)::oid AND granted ORDER BY backend_start"
 )
 
 
@@ -260,10 +260,16 @@ class PostgresEngine:
             return
         shared = "_shared" if self._fence is not None else ""
         while not self._database.execute(f"SELECT pg_try_advisory_lock{shared}(?)", (_CRAWLING,)).get:
-            pid, holder, name = self._database.execute(_HOLDER, (_CRAWLING,)).get or (0, "", "")
+            pid, holder, name = self._database.execute(_HOLDER, (_CRAWLING,)).fetchone() or (0, "", "")
             if not holder or holder != self._claimant:
                 who = (name or "another process").removeprefix("mayfly ")
                 raise BeingCrawled(f"{self.name} is being crawled by {who}; stop that one first")
             # Ours, from before the line was cut: the server has not noticed yet.
             self._database.execute("SELECT pg_terminate_backend(?, 5000)", (pid,))
         self._claimed, self._claimant = True, self._database.execute(_MYSELF).get
+
+
+def crawled_by(database: PostgresDatabase) -> str:
+    """Who holds the lock of whoever crawls."""
+    holders = [name.removeprefix("mayfly ") for _, _, name in database.execute(_HOLDER, (_CRAWLING,))]
+    return f"a cluster, {len(holders)} shards of it" if len(holders) > 1 else "".join(holders)

@@ -239,6 +239,9 @@ class Store(Protocol):
 
     async def keep_robots(self, robots: KeptRobots) -> None: ...
     async def minutes(self, since: Seconds) -> list[Minute]: ...
+    async def crawled_by(self) -> str:
+        """Who crawls, as far as the database knows; empty: nobody, or it does not know."""
+
     async def stats(self) -> dict[str, float]:
         """Counts of all that is kept, and its size in bytes."""
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mayfly.core.model import HOUR, MINUTE, PerSecond, Seconds
-from mayfly.crawl.checkup import budget_of
+from mayfly.crawl.checkup import budget_of, crawled_by
 from mayfly.crawl.health import STOPPED
-from mayfly.crawl.lock import holder
 from mayfly.serve.parts import Serving
 from mayfly.store.records import Minute
 
@@ -72,7 +71,7 @@ class Pulse:
         minutes = await reader.minutes(now - HOUR - MINUTE)
         stats = await reader.stats()
         crawls, pages, failures = self._rates()
-        held = bool(holder(serving.home))
+        held = bool(await crawled_by(reader, serving.home))
         last = minutes[-1] if minutes else None
         return Now(
             at=now,

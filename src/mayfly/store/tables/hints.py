@@ -41,7 +41,7 @@ def taken(database: Database, cursor: int) -> None:
 
 
 def cursor(database: Database) -> int:
-    return meta.get(database, database.name("hints")) or 0
+    return meta.cursor(database, "hints")
 
 
 def keep_subscription(database: Database, subscription: Subscription) -> None:

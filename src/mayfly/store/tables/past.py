@@ -101,7 +101,7 @@ def _past(database: Database, row: Any, shown: dict[int, Any]) -> Past:
     if kind == "step":
         return ClockStep(at, database.execute('SELECT "by" FROM steps WHERE seq = ?', (seq,)).get)
     behind, upto = database.execute("SELECT behind, upto FROM tellings WHERE seq = ?", (seq,)).get
-    return PastClicks(at, clicks.between(database, behind, upto, seq))
+    return PastClicks(at, clicks.between(database, behind, upto, seq, database.told_to(seq)))
 
 
 def _shown(database: Database, crawls: list[int]) -> dict[int, Any]:
