@@ -5,6 +5,7 @@ import time
 
 from mayfly.cluster.ledger import Ledger
 from mayfly.core.model import DAY
+from mayfly.crawl.opening import opened
 from mayfly.store.records import ClickRow
 from mayfly.testing.messages import Reply
 
@@ -153,5 +154,45 @@ def test_a_database_that_is_restarted_stops_nothing_for_long(land, postgres) -> 
             await asyncio.sleep(0.5)
         assert land.asked(0, "/a") == 1
         assert await land.outcomes() == {f"{ZERO}/a": "fetched"}
+
+    land.run(work)
+
+
+def test_one_process_and_a_cluster_take_turns_on_a_database(land) -> None:
+    """Clicks told to one are known to the other, and none is told twice."""
+    land.papers[0].show("/")
+
+    async def clicks(number: float) -> None:
+        async with land.store() as store:
+            await store.add_clicks(time.time(), [ClickRow(f"{ZERO}/a", time.time(), number)])
+
+    async def alone(until_clicks: float) -> None:
+        async with opened(land.home, land.settings, land.store(crawls=True)) as crawler:
+            task = asyncio.ensure_future(crawler.run(30.0))
+            await until(lambda: crawler.parts.scheduler.evidence().clicks > until_clicks - 1)
+            await asyncio.sleep(0.7)
+            assert crawler.parts.scheduler.evidence().clicks < until_clicks + 1
+            crawler.stop()
+            await task
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/")
+        async with land.crawling(land.shard(0)):
+            await land.baselined()
+            land.papers[0].story("/a")
+            land.papers[0].show("/", "/a")
+            await until(lambda: _fetched(land))
+            await clicks(50.0)
+        await alone(50.0)
+        await clicks(30.0)
+        await alone(80.0)
+        shard = land.shard(0)
+        async with land.crawling(shard):
+            await until(lambda: shard._crawler and shard._crawler.parts.scheduler.evidence().clicks > 79)
+            await asyncio.sleep(0.7)
+            assert shard._crawler.parts.scheduler.evidence().clicks < 81
+
+    async def _fetched(land) -> bool:
+        return (await land.outcomes()).get(f"{ZERO}/a") == "fetched"
 
     land.run(work)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mayfly.cli import words
-from mayfly.cli.layers import ALL, CLUSTER, FILE, SETTINGS, Origin, Setting, read_file, resolve, shown
+from mayfly.cli.layers import ALL, CLUSTER, FILE, SETTINGS, Origin, Setting, read_file, resolve, resolve_cluster, shown
 from mayfly.crawl.checkup import LAST_RUN as LAST_RUN
 from mayfly.crawl.checkup import last_run as last_run
 from mayfly.crawl.settings import Settings
@@ -114,7 +114,8 @@ def store_of(home: Path, settings: Settings | None = None, *, read_only: bool = 
     """Where the settings say that all is kept, to be opened with `async with`; `crawls`: to crawl, which one may."""
     address = (settings or resolve(home, {})[0]).store
     if address:
-        return postgres()(address, read_only=read_only, crawls=crawls)
+        shards = resolve_cluster(home, {})[0].shards  # of a database that is made here
+        return postgres()(address, read_only=read_only, crawls=crawls, shards=shards)
     path = existing(home) / DATABASE
     if read_only and not path.exists():
         raise UsageError(

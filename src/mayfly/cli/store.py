@@ -16,6 +16,7 @@ from mayfly.errors import UsageError
 from mayfly.store.address import is_postgres, without_password
 from mayfly.store.copying import TABLES, Count, count, require_empty
 from mayfly.store.copying import copy as copy_all
+from mayfly.store.postgres_schema import SHARDS
 
 if TYPE_CHECKING:
     from mayfly.store.copying import Side
@@ -28,6 +29,9 @@ _EITHER = "a home (its own SQLite file), or postgresql://…"
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help=f"What is copied: {_EITHER}.")],
     target: Annotated[str, typer.Argument(metavar="TO", help=f"Where to, which must be empty: {_EITHER}.")],
+    shards: Annotated[
+        int, typer.Option(help="Of a cluster that is to crawl the copy; a database can never have another.", min=1)
+    ] = SHARDS,
     as_json: options.Json = False,
 ) -> None:
     """Copy all that is kept from one store into another that is empty, and compare the counts of every table.
@@ -39,7 +43,7 @@ def copy(
     """
     if source == target:
         raise UsageError(f"{without_password(source) if is_postgres(source) else source} is both; name two stores")
-    with _side(source, write=False) as one, _side(target, write=True) as other:
+    with _side(source) as one, _side(target, write=True, shards=shards) as other:
         require_empty(other)
         with words.progress("rows", sum(count(one, table) for table in TABLES)) as done:
             found = copy_all(one, other, done)
@@ -47,13 +51,13 @@ def copy(
 
 
 @contextlib.contextmanager
-def _side(place: str, write: bool) -> Iterator[Side]:
+def _side(place: str, write: bool = False, shards: int = SHARDS) -> Iterator[Side]:
     """A store that is read or written as a whole."""
     if is_postgres(place):
         homes.postgres()
         from mayfly.store.postgres_copying import PostgresSide
 
-        with PostgresSide(place, write=write) as database:
+        with PostgresSide(place, write=write, shards=shards) as database:
             yield database
         return
     from mayfly.store.sqlite_copying import SqliteSide

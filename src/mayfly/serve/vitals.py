@@ -97,7 +97,7 @@ async def _gauges(serving: Serving) -> list[Metric]:
         _gauge(
             "mayfly_crawling",
             "1 if a crawl works on this home.",
-            float(bool(await crawled_by(serving.reader, serving.home))),
+            float(bool(crawls)),
         ),
         _gauge("mayfly_landed", "Cursor of the page that landed last.", last),
         _gauge("mayfly_webhook_behind", "Pages that landed and were not sent yet.", 0 if sent is None else last - sent),

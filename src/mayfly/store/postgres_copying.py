@@ -12,6 +12,7 @@ import asyncpg
 from mayfly.store.copying import NUMBERED, quoted
 from mayfly.store.postgres_database import PostgresDatabase
 from mayfly.store.postgres_engine import GONE, PostgresEngine
+from mayfly.store.postgres_schema import SHARDS
 from mayfly.store.tsvector import TsVector
 
 _SOME = 5000  # rows
@@ -26,9 +27,9 @@ class PostgresSide:
 
     database: PostgresDatabase
 
-    def __init__(self, url: str, *, write: bool) -> None:
+    def __init__(self, url: str, *, write: bool, shards: int = SHARDS) -> None:
         # No limit on how long it may be silent: the other side takes its time.
-        self._engine = PostgresEngine(url, read_only=not write, crawls=write, idle=0.0)
+        self._engine = PostgresEngine(url, read_only=not write, shards=shards, crawls=write, idle=0.0)
         self.name, self._write = self._engine.name, write
 
     def __enter__(self) -> Self:
