@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench fuzz docs screenshots clean
+.PHONY: setup demo test lint bench faults fuzz docs screenshots clean
 
 demo: setup
 	$(BIN)/mayfly demo
@@ -35,6 +35,10 @@ bench: setup
 	$(BIN)/python bench/clicks.py
 	$(BIN)/python bench/study.py
 	$(BIN)/python bench/feedback.py storm
+
+# A cluster on three machines (network namespaces, so as root on Linux) while they break: half an hour, each fault five times.
+faults: setup
+	$(BIN)/python bench/faults.py
 
 # Three minutes of guided bytes, and the laws of the readers with more examples than in `make test`.
 fuzz: setup

@@ -216,6 +216,8 @@ def explain(stage: Stage, pages: Any) -> None:
         trace = stage.web.trace
         async with PostgresStore(stage.url, read_only=True, shards=SHARDS) as store:
             crawled = {source.url: (source.crawls, source.last_crawl) for source in await store.sources()}
+            waits = await store._read(lambda database: database.execute(_WAIT).fetchall())
+            print("shard, waiting pages in the database, and as it says itself:", waits)
             for page in pages[:12]:
                 kept = await store.page_at(trace.page_urls[page])
                 on = [trace.source_urls[source] for source in trace.link_source[trace.link_page == page]]
@@ -249,6 +251,10 @@ def steady(visits: list[Visit], trial: Trial, since: float) -> float:
     return spent / sum(b - a for a, b in spans) / BUDGET
 
 
+_WAIT = (
+    "SELECT shard, (SELECT count(*) FROM pages WHERE pages.shard = reports.shard AND outcome = 'waiting'), waiting"
+    " FROM reports ORDER BY shard"
+)
 FAULTS = ("actor", "node", "coordinator", "asleep", "database", "cut", "priceless", "rolling", "shrunk")
 
 
