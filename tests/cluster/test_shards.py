@@ -4,6 +4,7 @@ import asyncio
 import time
 
 from mayfly.cluster.ledger import Ledger
+from mayfly.cluster.lease import Lease
 from mayfly.core.model import DAY
 from mayfly.crawl.opening import opened
 from mayfly.store.records import ClickRow
@@ -194,5 +195,18 @@ def test_one_process_and_a_cluster_take_turns_on_a_database(land) -> None:
 
     async def _fetched(land) -> bool:
         return (await land.outcomes()).get(f"{ZERO}/a") == "fetched"
+
+    land.run(work)
+
+
+def test_why_asks_who_crawls_the_site_what_was_learned_of_its_pages(land) -> None:
+    async def work() -> None:
+        for number in (0, 1):
+            lease = Lease(land.line(), number, "a", 5.0, 0.1)
+            await lease.take()
+            async with land.store(fence=lease) as store:
+                await store.keep_page_values(f"of {number}".encode())
+        async with land.store(read_only=True) as store:
+            assert [await store.page_values(HOSTS[number]) for number in (0, 1)] == [b"of 0", b"of 1"]
 
     land.run(work)

@@ -23,7 +23,7 @@ class Foreseen(NamedTuple):
 
 async def foreseen(store: Store, page: Page) -> Foreseen | None:
     """None: nothing was learned yet."""
-    kept, value = await store.page_values(), PageValue()
+    kept, value = await store.page_values(page.site), PageValue()
     if kept is None or not value.load(kept):
         return None
     names = Features().names(page.url, page.anchor, page.context, page.source, page.found_at, page.rank or None)

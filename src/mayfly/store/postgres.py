@@ -21,6 +21,10 @@ _SIZE = (
     " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
 )
 
+_LEARNED = (  # by a shard, or by one process
+    "SELECT value FROM learned WHERE name IN ('page-values', 'page-values:' || shard_of(?)) ORDER BY name DESC LIMIT 1"
+)
+
 
 class PostgresStore(TableStore):
     """Implements `store.Store`; of one shard, if it is given a fence."""
@@ -45,6 +49,10 @@ class PostgresStore(TableStore):
         if self._fence is None:
             return found
         return [one for one in found if shard_of(site_of(one.host), self._shards) == self._fence.shard]
+
+    async def page_values(self, site: str = "") -> bytes | None:
+        row = await self._read(lambda database: database.execute(_LEARNED, (site,)).fetchone())
+        return None if row is None else bytes(row[0])
 
     async def handed_over(self) -> list[Handed]:
         """Pages of this shard that wait, found by sources of others."""

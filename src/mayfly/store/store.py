@@ -211,8 +211,8 @@ class Store(Protocol):
     async def keep_page_values(self, weights: bytes) -> None:
         """What was learned of the worth of pages, for whoever asks why one waits; in place of what was kept before."""
 
-    async def page_values(self) -> bytes | None:
-        """The same back; None: nothing was kept yet."""
+    async def page_values(self, site: str = "") -> bytes | None:
+        """The same back, as whoever crawls that site has learned it; None: nothing was kept yet."""
 
     async def visits(self, source: SourceId, first: int) -> list[VisitOfSource]:
         """Crawls of a source and failures, the newest first."""

@@ -128,7 +128,7 @@ class TableStore:
     async def keep_page_values(self, weights: bytes) -> None:
         await self._write(lambda database: sources.keep_page_values(database, weights))
 
-    async def page_values(self) -> bytes | None:
+    async def page_values(self, site: str = "") -> bytes | None:
         return await self._read(sources.page_values)
 
     async def shows(self, sources: Sequence[SourceId]) -> dict[SourceId, frozenset[int]]:

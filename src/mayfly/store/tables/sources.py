@@ -85,7 +85,7 @@ def keep_page_values(database: Database, weights: bytes) -> None:
 
 
 def page_values(database: Database) -> bytes | None:
-    row: Any = database.execute("SELECT value FROM learned WHERE name LIKE 'page-values%' ORDER BY name").fetchone()
+    row: Any = database.execute("SELECT value FROM learned WHERE name = 'page-values'").fetchone()
     return None if row is None else bytes(row[0])
 
 
