@@ -44,6 +44,10 @@ class SqliteDatabase(apsw.Connection):
     def array(self, numbers: IntArray) -> Any:
         return apsw.carray(numbers)
 
+    def page_numbers(self, count: int) -> range:
+        last = self.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'pages'").get or 0
+        return range(int(last) + 1, int(last) + 1 + count)
+
     def told_to(self, seq: int) -> str:
         return self.mine_or_found
 

@@ -45,6 +45,9 @@ class Database(Protocol):
     def array(self, numbers: IntArray) -> Any:
         """Numbers as the value of `carray(?)`."""
 
+    def page_numbers(self, count: int) -> Sequence[int]:
+        """Numbers for so many new pages; none is given twice."""
+
     def told_to(self, seq: int) -> str:
         """Of which pages a telling was, as a condition: of all, or of those of the shard that was told."""
 

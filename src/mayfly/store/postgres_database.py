@@ -15,6 +15,7 @@ from mayfly.store.tsvector import TsVector
 _T = TypeVar("_T")
 _NUMBERED = re.compile(r"\?(\d*)")
 _INDEXED = re.compile(r" INDEXED BY \w+")  # PostgreSQL knows itself
+_NUMBERS = "SELECT nextval(pg_get_serial_sequence('pages', 'id')) FROM generate_series(1, CAST(? AS integer))"
 _NUMBERING = 0x4D617966  # the lock of whoever gives numbers that others read as cursors
 
 
@@ -109,6 +110,9 @@ class PostgresDatabase:
 
     def array(self, numbers: IntArray) -> list[int]:
         return numbers.tolist()
+
+    def page_numbers(self, count: int) -> list[int]:
+        return [row[0] for row in self.execute(_NUMBERS, (count,))]
 
     def told_to(self, seq: int) -> str:
         shard = self._shard

@@ -135,6 +135,8 @@ def _add(
     if not added:
         return [], {}
     seen_pages = seen.pages_of(database, np.fromiter(added, np.int64, len(added)))
+    wanted = sum(1 for number, link in added.items() if number not in seen_pages and link.wanted)
+    numbers = iter(database.page_numbers(wanted) if wanted else ())
     new: dict[int, NewOnSource] = {}
     rows: dict[PageId, _Row] = {}
     remembered: list[int] = []
@@ -145,11 +147,13 @@ def _add(
             if before is not _Before.STANDS:
                 rows[page] = _Row(link.rank, None if before is _Before.STOOD else 0)
         elif page is None and link.wanted:
-            page = _add_page(database, number, link, crawled.source, crawled.at, looked_at)
+            page = next(numbers)
             new[number] = NewOnSource(page, link)
             rows[page] = _Row(link.rank, 1)
         elif not page:
             remembered.append(number)
+    if new:
+        _add_pages(database, new, crawled.source, crawled.at, looked_at)
     _remember(database, new, remembered, seen_pages, crawled.at)
     _link(database, crawl, crawled, rows)
     known = {page: row.rank for page, row in rows.items() if row.first == 0}
@@ -186,19 +190,21 @@ def _link(database: Database, crawl: int, crawled: Crawled | Hinted, rows: dict[
         totals.add(database, links=len(rows))
 
 
-def _add_page(
-    database: Database, number: int, link: ShownLink, source: SourceId, at: Seconds, looked_at: Seconds | None
-) -> PageId:
-    page: PageId = database.execute(
-        "INSERT INTO pages (hash, url, host, site, source, anchor, context, rank, found_at, looked_at,"
-        " shown_published, published, published_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        (
-            number, link.url, host_of(link.url), link.site, source, storable(link.anchor),
-            storable(link.context), link.rank, at, looked_at, link.published, link.published,
-            link.published_from,
-        ),
-    ).get  # fmt: skip
-    return page
+def _add_pages(
+    database: Database, new: dict[int, NewOnSource], source: SourceId, at: Seconds, looked_at: Seconds | None
+) -> None:
+    database.executemany(
+        "INSERT INTO pages (id, hash, url, host, site, source, anchor, context, rank, found_at, looked_at,"
+        " shown_published, published, published_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                page, number, link.url, host_of(link.url), link.site, source, storable(link.anchor),
+                storable(link.context), link.rank, at, looked_at, link.published, link.published,
+                link.published_from,
+            )
+            for number, (page, link) in new.items()
+        ],
+    )  # fmt: skip
 
 
 def _linked(database: Database, source: SourceId, page: PageId) -> _Before:
