@@ -80,6 +80,9 @@ class Shard:
             "holds": bool(lease and lease.holds()),
             "sources": len(crawler.parts.sources) if crawler else 0,
             "pages": len(crawler.parts.pages) if crawler else 0,
+            "allotment": crawler.parts.scheduler.budget if crawler else 0.0,
+            "price": crawler.parts.scheduler.price if crawler else None,
+            "idle": crawler.idle if crawler else 0.0,
         }
 
     async def _once(self, ledger: Ledger) -> None:
