@@ -23,7 +23,7 @@ from mayfly.cluster.ledger import Ledger
 from mayfly.cluster.line import GONE, Line
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core import events
-from mayfly.core.demand import demand, price_grid
+from mayfly.core.demand import anchored, demand, price_grid
 from mayfly.core.model import FloatArray, PerSecond, Seconds
 from mayfly.crawl.crawler import Crawler
 from mayfly.crawl.opening import opened
@@ -81,7 +81,7 @@ class Shard:
             "sources": len(crawler.parts.sources) if crawler else 0,
             "pages": len(crawler.parts.pages) if crawler else 0,
             "allotment": crawler.parts.scheduler.budget if crawler else 0.0,
-            "price": crawler.parts.scheduler.price if crawler else None,
+            "price": crawler.parts.scheduler.going.price if crawler else 0.0,
             "idle": crawler.idle if crawler else 0.0,
         }
 
@@ -177,13 +177,15 @@ class Duty:
 
     async def _curve(self) -> FloatArray | None:
         """What its sources want at each price, computed off the event loop; sources never crawled want it at any."""
-        wanting = self._crawler.parts.scheduler.wanting()
+        scheduler = self._crawler.parts.scheduler
+        wanting, going = scheduler.wanting(), scheduler.going
         if wanting is None:
             return None
         if wanting.of is not self._beliefs:
             self._beliefs = wanting.of
             self._asked = await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
-        return np.asarray(self._asked + wanting.unseen / _AT_ONCE)
+        asked = anchored(self._asked, self._grid, going.price, going.spent) if going.price > 0 else self._asked
+        return np.asarray(asked + wanting.unseen / _AT_ONCE)
 
     async def _share(self) -> None:
         """Tell the scheduler what others have learned, where nothing is known here."""

@@ -19,6 +19,7 @@ import numpy as np
 from mayfly.core import events
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
+from mayfly.core.going import Going
 from mayfly.core.knowledge import Knowledge
 from mayfly.core.merits import Merits
 from mayfly.core.model import (
@@ -93,6 +94,7 @@ class Scheduler:
         self._samples = Samples()
         self._sites = 0
         self.dropped: set[PageId] = set()
+        self.going = Going()
         self.beliefs: Beliefs | None = None
         self._observers = {
             events.SourcesAdded: self._sources_added,
@@ -313,6 +315,7 @@ class Scheduler:
         if turn is Turn.SOURCE and source is not None:
             if self._known.source.crawls[source[1]] and source[0] < PINNED:  # else its key tells of no price
                 self._policy.crawled(source[0])
+                self.going.paid(source[0], self._budget)
             return self._take_source(source[1])
         # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
         soon = -key if key is not None and key < 0 else 1 / self._budget
