@@ -57,9 +57,9 @@ def test_who_is_not_the_coordinator_any_more_grants_nothing(land) -> None:
 def test_what_others_learned_is_told_without_our_own(land) -> None:
     async def work() -> None:
         async with Ledger(land.url) as ledger:
-            await ledger.report(0, None, 0, 0.0, False, 0, 0.0, Evidence(1.0, 2.0, 3.0, 4.0))
-            await ledger.report(1, None, 0, 0.0, False, 0, 0.0, Evidence(10.0, 20.0, 30.0, 40.0))
-            assert await ledger.evidence_of_others(0) == Evidence(10.0, 20.0, 30.0, 40.0)
+            await ledger.report(0, None, 0, 0.0, False, 0, 0.0, Evidence(1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+            await ledger.report(1, None, 0, 0.0, False, 0, 0.0, Evidence(10.0, 20.0, 30.0, 40.0, 50.0, 60.0))
+            assert await ledger.evidence_of_others(0) == Evidence(10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
 
     land.run(work)
 

@@ -34,10 +34,12 @@ UPDATE offers SET version = $2, price = $3, allotment = $4, since = $5, ceiling 
 """
 _REPORT = """
 UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
-    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11 WHERE shard = $1
+    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, certainty = $12, fading = $13
+WHERE shard = $1
 """
 _OTHERS = """
-SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0)
+SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0),
+    coalesce(sum(certainty), 0), coalesce(sum(fading), 0)
 FROM reports WHERE shard <> $1
 """
 _ADOPTED = """
