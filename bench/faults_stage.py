@@ -67,8 +67,15 @@ class FrozenClock:
 class Stage:
     """A crawl on three machines; a context manager."""
 
-    def __init__(self, settings: dict[str, Any], cluster: ClusterSettings, hosts: int, machines: int = 3) -> None:
-        self.cluster, self.machines = cluster, machines
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        cluster: ClusterSettings,
+        hosts: int,
+        machines: int = 3,
+        latency: float = 0.0,
+    ) -> None:
+        self.cluster, self.machines, self.latency = cluster, machines, latency
         self.clock = FrozenClock()
         self.web = Web(
             seed=3,
@@ -86,7 +93,7 @@ class Stage:
         self.database = Postgres(DATABASE, settings=())
         self.database.start()
         self.url = self.database.create("crawl")
-        self._served = in_thread(Server(self.web.sites, addresses=(HUB,), within=NETWORK))
+        self._served = in_thread(Server(self.web.sites, addresses=(HUB,), within=NETWORK, latency=self.latency))
         self.server = self._served.__enter__()
         self.settings = Settings(
             **{

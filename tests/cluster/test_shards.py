@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from mayfly.cluster.ledger import Ledger
 from mayfly.cluster.lease import Lease
+from mayfly.cluster.ledger import Ledger
 from mayfly.core.model import DAY
 from mayfly.crawl.opening import opened
 from mayfly.store.records import ClickRow

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mayfly.core.allotment import Grants, Near, Report, first_grants, next_grants, spendable
-from mayfly.core.demand import GRID, demand, wanted, zoomed
+from mayfly.core.allotment import Grants, Report, first_grants, next_grants, spendable
+from mayfly.core.demand import GRID, demand
 from mayfly.core.intervals import exact_plan
 from mayfly.core.model import Beliefs, beliefs
 from mayfly.core.politeness import Bucket
@@ -137,39 +137,6 @@ def test_shards_have_what_one_plan_for_all_would_give_them() -> None:
     spent = (plan.taken * (whole.link_rate + 1 / plan.interval)).reshape(5, -1).sum(axis=1)
     np.testing.assert_allclose(ours.grants.allotment, spent, rtol=0.03)
     assert ours.grants.price == pytest.approx(plan.price, rel=0.02)
-
-
-def test_a_closer_look_finds_the_price_of_few_sources_that_are_alike() -> None:
-    worlds = [alike(number) for number in range(4)]
-    largest = max(float(world.link_rate.max()) for world in worlds)
-    errors = errors_of(worlds, blind=0)
-    assert errors[0] > 5 * largest  # all are refused within one step of the grid
-    assert errors[2] <= 1.1 * largest
-    assert errors_of(worlds, blind=1)[2] < errors[0] / 3  # one that did not look is taken by its whole curve
-
-
-def alike(seed: int) -> Beliefs:
-    world = sources(seed, 40)
-    return world._replace(link_rate=1 + world.link_rate / 100, found_profit=1 + world.found_profit / 100)
-
-
-def errors_of(worlds: list[Beliefs], blind: int) -> list[float]:
-    """By how much the price is off in three rounds; the first shards tell nothing of the prices near it."""
-    grants, errors = first_grants(100.0, len(worlds)), []
-    for _ in range(3):
-        looks = [Near(grants.price, near_by(world, grants.price)) for world in worlds]
-        looks[:blind] = [None] * blind
-        said = [
-            Report(demand(world), grants.version, 1.0, False, near=near)
-            for world, near in zip(worlds, looks, strict=True)
-        ]
-        grants = next_grants(grants, said, 100.0)
-        errors.append(abs(sum(wanted(world, grants.price) for world in worlds) - 100.0))
-    return errors
-
-
-def near_by(world: Beliefs, price: float) -> np.ndarray:
-    return demand(world, zoomed(GRID, price))
 
 
 @laws

@@ -10,7 +10,7 @@ import numpy as np
 
 from mayfly.cluster.lease import Lease
 from mayfly.cluster.line import Line
-from mayfly.core.allotment import Grants, Near, Report
+from mayfly.core.allotment import Grants, Report
 from mayfly.core.model import NO_EVIDENCE, Evidence, FloatArray, PerSecond, Seconds
 from mayfly.errors import RunError
 
@@ -25,7 +25,7 @@ SELECT shard, owner, epoch, extract(epoch FROM until)::float8 AS lease_until,
 FROM leases JOIN offers USING (shard) JOIN reports USING (shard) ORDER BY shard
 """
 _HEARD = """
-SELECT demand, near_price, near, applied, used, idle, at > $1 AS fresh, at > '-infinity' AS ever,
+SELECT demand, applied, used, idle, at > $1 AS fresh, at > '-infinity' AS ever,
     offers.version, coalesce(price, 0) AS price, allotment, since, ceiling, room
 FROM reports JOIN offers USING (shard) ORDER BY shard
 """
@@ -33,12 +33,13 @@ _OFFER = """
 UPDATE offers SET version = $2, price = $3, allotment = $4, since = $5, ceiling = $6, room = $7 WHERE shard = $1
 """
 _REPORT = """
-UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), near_price = $3, near = $4, applied = $5,
-    used = $6, idle = $7, waiting = $8, lag = $9, links = $10, watched = $11, clicks = $12, exposure = $13
+UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
+    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, certainty = $12, fading = $13
 WHERE shard = $1
 """
 _OTHERS = """
-SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0)
+SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0),
+    coalesce(sum(certainty), 0), coalesce(sum(fading), 0)
 FROM reports WHERE shard <> $1
 """
 _ADOPTED = """
@@ -84,7 +85,6 @@ class Told:
     waiting: int = 0  # pages
     lag: Seconds = 0.0  # of its event loop
     curve: FloatArray | None = None  # what its sources want at each price; None: as said before
-    near: Near | None = None
     evidence: Evidence = NO_EVIDENCE
 
 
@@ -156,10 +156,9 @@ class Ledger:
 
     async def report(self, shard: int, told: Told) -> None:
         """What it says of itself; no curve: the same as before."""
-        near = (None, None) if told.near is None else (told.near.price, _bytes(told.near.curve))
-        curve = None if told.curve is None else _bytes(told.curve)
+        curve = None if told.curve is None else np.asarray(told.curve, "<f8").tobytes()
         numbers = told.applied, told.used, told.idle, told.waiting, told.lag
-        await self.line.rows(_REPORT, shard, curve, *near, *numbers, *told.evidence)
+        await self.line.rows(_REPORT, shard, curve, *numbers, *told.evidence)
 
     async def evidence_of_others(self, shard: int) -> Evidence:
         """What all other shards have learned, together."""
@@ -183,19 +182,10 @@ class Ledger:
 def _report(row: Any, points: int) -> Report | None:
     if not row["ever"]:
         return None
-    curve, closer = (_column(row[name], points) for name in ("demand", "near"))
-    near = None if closer is None else Near(row["near_price"], closer)
-    whole = np.zeros(points) if curve is None else curve
-    return Report(whole, row["applied"], row["used"], row["idle"], row["fresh"], near)
-
-
-def _column(said: bytes | None, points: int) -> FloatArray | None:
-    """A curve, unless it is of a shard with another grid, that will soon be restarted."""
-    return None if said is None or len(said) != 8 * points else np.frombuffer(said, "<f8")
-
-
-def _bytes(curve: FloatArray) -> bytes:
-    return np.asarray(curve, "<f8").tobytes()
+    said = row["demand"]
+    known = said is not None and len(said) == 8 * points  # else of a shard with another grid, soon to be restarted
+    curve = np.frombuffer(said, "<f8") if known else np.zeros(points)
+    return Report(curve, row["applied"], row["used"], row["idle"], row["fresh"])
 
 
 def _grants(rows: list[Any]) -> Grants:

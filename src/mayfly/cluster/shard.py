@@ -23,8 +23,7 @@ from mayfly.cluster.ledger import Ledger, Told
 from mayfly.cluster.line import GONE, Line
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core import events
-from mayfly.core.allotment import Near
-from mayfly.core.demand import demand, price_grid, zoomed
+from mayfly.core.demand import anchored, demand, price_grid
 from mayfly.core.model import FloatArray, Seconds
 from mayfly.core.outlook import Wanting
 from mayfly.crawl.crawler import Crawler
@@ -82,6 +81,9 @@ class Shard:
             "holds": bool(lease and lease.holds()),
             "sources": len(crawler.parts.sources) if crawler else 0,
             "pages": len(crawler.parts.pages) if crawler else 0,
+            "allotment": crawler.parts.scheduler.budget if crawler else 0.0,
+            "price": crawler.parts.scheduler.going.price if crawler else 0.0,
+            "idle": crawler.idle if crawler else 0.0,
         }
 
     async def _once(self, ledger: Ledger) -> None:
@@ -134,10 +136,8 @@ class Duty:
         self._crawler, self._ledger, self._shard, self._cluster = crawler, ledger, shard, cluster
         self._grid = price_grid(cluster.price_grid)
         self._applied = 0
-        self._price = 0.0
         self._beliefs: object = None
-        self._asked_at: float | None = None
-        self._asked: tuple[FloatArray, Near | None] = np.zeros(cluster.price_grid), None
+        self._asked: FloatArray = np.zeros(cluster.price_grid)
         self._at: Seconds = asyncio.get_running_loop().time()
         self._requests, self._idle, self._lag = 0, 0.0, 0.0
 
@@ -162,7 +162,7 @@ class Duty:
         if offer is None or offer.version == self._applied:
             return False
         self._crawler.allot(offer.allotment)
-        self._applied, self._price = offer.version, offer.price
+        self._applied = offer.version
         return True
 
     async def _report(self, now: Seconds) -> None:
@@ -171,41 +171,28 @@ class Duty:
         used, idle = (requests - self._requests) / passed, (crawler.idle - self._idle) / passed
         lag, self._lag = self._lag, 0.0
         self._at, self._requests, self._idle = now, requests, crawler.idle
-        curve, near = await self._curves()
-        told = Told(
-            self._applied, used, idle > _IDLE, len(crawler.parts.pages), lag, curve, near,
-            crawler.parts.scheduler.evidence(),
-        )  # fmt: skip
+        evidence, waiting = crawler.parts.scheduler.evidence(), len(crawler.parts.pages)
+        told = Told(self._applied, used, idle > _IDLE, waiting, lag, await self._curve(), evidence)
         await self._ledger.report(self._shard, told)
         await self._share()
 
-    async def _curves(self) -> tuple[FloatArray | None, Near | None]:
-        """What its sources want at each price, and close to the last; sources never crawled want it at any."""
-        wanting = self._crawler.parts.scheduler.wanting()
+    async def _curve(self) -> FloatArray | None:
+        """What its sources want at each price, computed off the event loop; sources never crawled want it at any."""
+        scheduler = self._crawler.parts.scheduler
+        wanting, going = scheduler.wanting(), scheduler.going
         if wanting is None:
-            return None, None
-        price = self._price if self._price > 0 else None
-        if wanting.of is not self._beliefs or price != self._asked_at:
-            self._beliefs, self._asked_at = wanting.of, price
-            self._asked = await asyncio.to_thread(_demands, wanting, self._grid, price)
-        whole, close = self._asked
-        if close is not None:
-            close = Near(close.price, close.curve + _at_once(wanting, zoomed(self._grid, close.price)))
-        return whole + _at_once(wanting, self._grid), close
+            return None
+        if wanting.of is not self._beliefs:
+            self._beliefs = wanting.of
+            self._asked = await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
+        asked = anchored(self._asked, self._grid, going.price, going.spent) if going.price > 0 else self._asked
+        return np.asarray(asked + _at_once(wanting, self._grid))
 
     async def _share(self) -> None:
         """Tell the scheduler what others have learned, where nothing is known here."""
         parts = self._crawler.parts
         others = await self._ledger.evidence_of_others(self._shard)
         parts.scheduler.observe(events.OthersTold(parts.clock.now(), others))
-
-
-def _demands(wanting: Wanting, grid: FloatArray, price: float | None) -> tuple[FloatArray, Near | None]:
-    """Off the event loop, which must renew the lease meanwhile."""
-    whole = demand(wanting.beliefs, grid, wanting.site, wanting.most)
-    if price is None:
-        return whole, None
-    return whole, Near(price, demand(wanting.beliefs, zoomed(grid, price), wanting.site, wanting.most))
 
 
 def _at_once(wanting: Wanting, grid: FloatArray) -> FloatArray:

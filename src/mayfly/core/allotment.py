@@ -19,22 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mayfly.core.demand import GRID, at_price, blurred, price_for, zoomed
+from mayfly.core.demand import GRID, at_price, price_for
 from mayfly.core.model import BoolArray, FloatArray, IntArray, PerSecond
 
 _FLOOR = 0.1  # of an equal share: what a shard has in any case, to look for sources
 _HARDLY = 1e-12  # of an equal share: a wish of nothing, so that where nobody has another all are equal
-_DOUBT = 0.5  # standard deviation of ln P, as well as it is known: shards that are nearly alike get nearly the same
 _SPARE = 1.1  # times what an idle shard used: room to show that it wants more
 _GROWTH = 2.0  # of that room, each round it is all used
 _LEAST_SHARE = 0.5  # of the budget: if less can be granted there are too many shards for it
-
-
-class Near(NamedTuple):
-    """A closer look at what is wanted next to a price."""
-
-    price: float  # of the grants that are in force there
-    curve: FloatArray  # at the prices of the grid `zoomed` at it
 
 
 class Report(NamedTuple):
@@ -45,7 +37,6 @@ class Report(NamedTuple):
     used: PerSecond  # requests that left, since the report before
     idle: bool  # whether it could have made more: nothing was there, or no site was free
     fresh: bool = True  # whether it came after the last round
-    near: Near | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,29 +122,10 @@ def _wishes(
     left = budget - float(np.delete(wish, known).sum())
     if not len(known) or left <= 0:
         return before.price, wish
-    said = [report for report in reports if report is not None]
-    curves = np.stack([report.curve for report in said])
-    price = _met(curves, room[known], left, grid)
-    fine = zoomed(grid, before.price)
-    if fine[0] < price < fine[-1] and any(_looked(report, before.price) for report in said):
-        price = _met(np.stack([_near(report, before.price, grid, fine) for report in said]), room[known], left, fine)
-    wish[known] = at_price(blurred(curves, grid, _DOUBT), grid, price)
+    curves = np.stack([report.curve for report in reports if report is not None])
+    price = price_for(np.minimum(curves, room[known, None]).sum(axis=0), grid, left)
+    wish[known] = at_price(curves, grid, price)
     return price, wish
-
-
-def _met(curves: FloatArray, room: FloatArray, budget: PerSecond, grid: FloatArray) -> float:
-    return price_for(np.minimum(curves, room[:, None]).sum(axis=0), grid, budget)
-
-
-def _looked(report: Report, price: float) -> bool:
-    return report.near is not None and report.near.price == price
-
-
-def _near(report: Report, price: float, grid: FloatArray, fine: FloatArray) -> FloatArray:
-    """What was said of the prices next to one, or what the whole curve lets expect."""
-    if report.near is not None and _looked(report, price):
-        return report.near.curve
-    return np.interp(np.log(fine), np.log(grid), report.curve)
 
 
 def _shared(amount: PerSecond, wish: FloatArray, room: FloatArray, equal: PerSecond) -> FloatArray:

@@ -25,6 +25,7 @@ from mayfly.core.model import Beliefs, FloatArray, IntArray, PerSecond
 POINTS = 257
 _CHEAPEST, _DEAREST = 1e-12, 1e6  # clicks for a fetch: wide enough for any unit of interest
 _FINE = 0.005  # of ln worth: a bin is this wide, or less
+_STIFF, _SOFT = 0.25, 2.0  # by which power of the price, at least and at most, a demand falls
 _BEYOND = 1e8  # times the dearest price: for worths above it φ is a power
 
 
@@ -40,16 +41,6 @@ def price_grid(points: int = POINTS) -> FloatArray:
 
 
 GRID = price_grid()
-
-
-def zoomed(grid: FloatArray, price: float) -> FloatArray:
-    """As many prices again, all within a step of the grid on either side of a price: for who looks closer there.
-
-    >>> zoomed(np.array([1.0, 4.0, 16.0]), 2.0).round(6).tolist()
-    [0.5, 2.0, 8.0]
-    """
-    step = math.exp(_step(grid))
-    return np.geomspace(price / step, price * step, len(grid))
 
 
 def demand(
@@ -84,8 +75,7 @@ def price_for(total: FloatArray, grid: FloatArray, budget: PerSecond) -> float:
     """The price at which a demand, added up over all shards, meets the budget; the grid's cheapest where it is less.
 
     Between two prices demand is taken for a power. It may jump there, where sources are refused: then no price meets
-    the budget, and this one is not farther from it than the jumps of one step. Where that matters, do it again with a
-    grid that is `zoomed` at what came out.
+    the budget, and this one is not farther from it than the jumps of one step.
 
     >>> one = np.array([1.0, 10.0, 100.0])
     >>> round(price_for(np.array([4.0, 2.0, 1.0]), one, 2.828427), 4)
@@ -102,23 +92,29 @@ def price_for(total: FloatArray, grid: FloatArray, budget: PerSecond) -> float:
     return float(grid[above - 1] * (grid[above] / grid[above - 1]) ** part)
 
 
+def anchored(curve: FloatArray, grid: FloatArray, price: float, spent: PerSecond) -> FloatArray:
+    """A demand as it shows itself: through what was spent at the going price, and from there on as the beliefs say.
+
+    Beliefs may be wrong by a factor for all sources of a shard, as those of the first hours are. The order in which it
+    crawls them does not mind; what it asks for would. So it asks for less where more is to be paid, whatever they say.
+
+    >>> flat = np.array([8.0, 8.0, 8.0])
+    >>> anchored(flat, np.array([1.0, 16.0, 256.0]), price=16.0, spent=2.0).tolist()
+    [4.0, 2.0, 1.0]
+    """
+    here = float(np.interp(math.log(price), np.log(grid), curve))
+    stiff, soft = (price / grid) ** _STIFF, (price / grid) ** _SOFT
+    shape = curve / here if here > 0 else stiff
+    shape = np.clip(shape, np.minimum(stiff, soft), np.maximum(stiff, soft))
+    return np.asarray(np.minimum(spent * shape, max(float(curve[0]), spent)))
+
+
 def at_price(curves: FloatArray, grid: FloatArray, price: float) -> FloatArray:
     """What each shard wants at a price, by the rows of their demands; of what jumps between two prices, a part."""
     place = (math.log(price) - math.log(grid[0])) / _step(grid)
     cell = min(max(int(place), 0), len(grid) - 2)
     part = min(max(place - cell, 0.0), 1.0)
     return np.asarray(curves[:, cell] * (1 - part) + curves[:, cell + 1] * part)
-
-
-def blurred(curves: FloatArray, grid: FloatArray, spread: float) -> FloatArray:
-    """What is wanted if the worth of sources is known but for a factor, with this standard deviation of its logarithm.
-
-    Without that, of two that are alike but for a hair the one gets all and the other nothing.
-    """
-    steps = int(np.ceil(3 * spread / _step(grid)))
-    weights = np.exp(-0.5 * (np.arange(-steps, steps + 1) * _step(grid) / spread) ** 2)
-    padded = np.pad(curves, ((0, 0), (steps, steps)), mode="edge")
-    return np.apply_along_axis(np.convolve, 1, padded, weights / weights.sum(), mode="valid")
 
 
 class _Offers(NamedTuple):

@@ -79,6 +79,8 @@ class Evidence(NamedTuple):
     watched: Seconds = 0.0  # in so much time
     clicks: float = 0.0  # seen,
     exposure: float = 0.0  # of so many pages
+    certainty: float = 0.0  # of how fast interest fades: one by the variance of ln μ,
+    fading: float = 0.0  # and ln μ, times that
 
 
 NO_EVIDENCE = Evidence()

@@ -19,6 +19,7 @@ import numpy as np
 from mayfly.core import events
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
+from mayfly.core.going import Going
 from mayfly.core.heads import Heads
 from mayfly.core.knowledge import Knowledge
 from mayfly.core.merits import Merits
@@ -94,6 +95,7 @@ class Scheduler:
         self._samples = Samples()
         self._sites = 0
         self.dropped: set[PageId] = set()
+        self.going = Going()
         self.beliefs: Beliefs | None = None
         self._observers = {
             events.SourcesAdded: self._sources_added,
@@ -136,8 +138,7 @@ class Scheduler:
         if (self._fetches >= self._round_ends and now >= self._round_from) or now >= self._round_until:
             self._begin_round(now)
         fetch = self._due_probe(now) or self._choose(now)
-        if isinstance(fetch, Fetch):
-            self._fetches += 1
+        self._fetches += isinstance(fetch, Fetch)
         return fetch
 
     def ranking(self, now: Seconds, first: int) -> list[Ranked]:
@@ -162,9 +163,8 @@ class Scheduler:
 
     def wanting(self) -> Wanting | None:
         """What the sources could be crawled for, for whoever shares a budget among many. None before the first plan."""
-        if self.beliefs is None:
-            return None
-        return wanting(self.beliefs, self._known.source, self._most(), self._frontier.worths())
+        known = self.beliefs
+        return known and wanting(known, self._known.source, self._most(), self._frontier.worths())
 
     def _most(self) -> FloatArray:
         """What a site can take, per second."""
@@ -300,6 +300,7 @@ class Scheduler:
         if turn is Turn.SOURCE and source is not None:
             if self._known.source.crawls[source[1]] and source[0] < PINNED:  # else its key tells of no price
                 self._policy.crawled(source[0])
+                self.going.paid(source[0], self.budget)
             return self._take_source(source[1])
         # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
         soon = -key if key is not None and key < 0 else 1 / self.budget

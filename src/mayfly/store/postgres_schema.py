@@ -221,10 +221,10 @@ CREATE TABLE leases (
 ) WITH (fillfactor = 20);
 CREATE TABLE reports (
     shard integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT '-infinity', demand bytea,
-    near_price float8, near bytea,
     applied bigint NOT NULL DEFAULT 0, used float8 NOT NULL DEFAULT 0, idle boolean NOT NULL DEFAULT false,
     waiting bigint NOT NULL DEFAULT 0, lag float8 NOT NULL DEFAULT 0, links float8 NOT NULL DEFAULT 0,
-    watched float8 NOT NULL DEFAULT 0, clicks float8 NOT NULL DEFAULT 0, exposure float8 NOT NULL DEFAULT 0
+    watched float8 NOT NULL DEFAULT 0, clicks float8 NOT NULL DEFAULT 0, exposure float8 NOT NULL DEFAULT 0,
+    certainty float8 NOT NULL DEFAULT 0, fading float8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 20);
 CREATE TABLE offers (
     shard integer PRIMARY KEY, version bigint NOT NULL DEFAULT 0, price float8, allotment float8 NOT NULL DEFAULT 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -84,6 +85,18 @@ class Raw:
 
 Answer: TypeAlias = Reply | Raw
 Site: TypeAlias = Callable[[Request], Answer]
+
+
+def late(request: Request, reply: Reply, seconds: Seconds) -> Raw:
+    """The same reply after a while, as if its host were far away."""
+    keep = request.headers.get("connection", "").lower() != "close"
+    data = reply.head(keep) + (b"" if request.method == "HEAD" else reply.body)
+
+    async def play(line: Line) -> None:
+        await asyncio.sleep(seconds)
+        await line.write(data)
+
+    return Raw(play, "keep" if keep else "close", reply.status)
 
 
 def settled(request: Request, reply: Reply) -> Reply:

@@ -19,10 +19,11 @@ from collections.abc import Coroutine, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+from mayfly.core.model import Seconds
 from mayfly.errors import UsageError
 from mayfly.testing.connection import Bounds, Connection, Desk
 from mayfly.testing.journal import Journal
-from mayfly.testing.messages import Answer, Reply, Request, Site, settled
+from mayfly.testing.messages import Answer, Reply, Request, Site, late, settled
 
 _ROUNDS = 10  # of the loop, to let in who knocked
 _PATIENCE = 10.0  # seconds for the thread to start or to stop
@@ -43,8 +44,11 @@ class Server:
         bounds: Bounds | None = None,
         quiet: tuple[str, ...] = (),
         journal: Journal | None = None,
+        latency: Seconds = 0.0,
     ) -> None:
-        """`quiet`: hosts whose visits are not written down. `within`: a network of the test's own, else loopback."""
+        """`quiet`: hosts whose visits are not written down. `within`: a network of the test's own, else loopback.
+        `latency`: from a request to its reply.
+        """
         if not addresses or not all(ip_address(address) in ip_network(within) for address in addresses):
             raise UsageError(f"the test server binds addresses of {within} only, not {', '.join(addresses) or 'none'}")
         self.sites = dict(sites)
@@ -52,7 +56,7 @@ class Server:
         self.port, self.tls_port = port, tls_port
         self.journal = journal or Journal()
         self._desk = Desk(self._answer, self.journal, bounds or Bounds(), quiet)
-        self._tls = tls
+        self._tls, self._latency = tls, latency
         self._listeners: dict[tuple[str, bool], asyncio.Server] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -123,7 +127,10 @@ class Server:
         if site is None:
             return Reply(b"no such host here\n", 421, "text/plain")
         answer = site(request)
-        return settled(request, answer) if isinstance(answer, Reply) else answer
+        if not isinstance(answer, Reply):
+            return answer
+        reply = settled(request, answer)
+        return late(request, reply, self._latency) if self._latency else reply
 
     async def _listen(self, address: str, port: int, tls: ssl.SSLContext | None) -> int:
         listener = await asyncio.get_running_loop().create_server(

@@ -113,3 +113,36 @@ def test_what_pages_have_shown_is_seen_anew_when_interest_is_held_to_fade_otherw
     (shown_before, left_before), (shown_after, left_after) = seen(before[0]), seen(after[0])
     assert np.allclose(shown, [shown_after / shown_before, 1.0], rtol=1e-3)
     assert np.allclose(left, [left_after / left_before, 1.0], rtol=1e-3)
+
+
+def part(seed: int, pages: int, life: float) -> Decay:
+    """What one of several has seen of interest that fades in `life`."""
+    rng = np.random.default_rng(seed)
+    begin = rng.exponential(life / 2, pages)
+    end = begin + rng.exponential(1.5 * life, pages)
+    estimate = Decay()
+    estimate.grow(1)
+    estimate.expose(np.zeros(pages, int), begin, end)
+    age = clicks_between(rng, 1 / life, begin, end, 4.0)
+    estimate.count(np.zeros(len(age), int), age, np.ones(len(age)))
+    return estimate
+
+
+def test_who_saw_little_leans_on_what_others_saw() -> None:
+    little, much = part(1, 3, 20 * HOUR), part(2, 4000, 20 * HOUR)
+    alone = little.fit()[0]
+    little.lean_on(*much.told())
+    assert abs(np.log(little.fit()[0] * 20 * HOUR)) < 0.1 < abs(np.log(alone * 20 * HOUR))
+
+
+def test_what_others_saw_counts_by_how_much_it_was() -> None:
+    one, many = part(1, 100, 20 * HOUR), part(2, 4000, 60 * HOUR)
+    assert one.told()[0] < many.told()[0] / 5
+    many.lean_on(*one.told())
+    assert np.isclose(many.fit()[0], 1 / (60 * HOUR), rtol=0.1)
+
+
+def test_who_saw_nothing_has_no_say() -> None:
+    nothing = Decay()
+    nothing.grow(1)
+    assert nothing.told() == (0.0, 0.0)

@@ -133,11 +133,13 @@ class Bayes:
 
     def evidence(self) -> Evidence:
         links, watched = self._links.totals()
-        return Evidence(links, watched, float(self._by_finder.clicks.sum()), float(self._by_finder.exposure.sum()))
+        clicks, exposure = float(self._by_finder.clicks.sum()), float(self._by_finder.exposure.sum())
+        return Evidence(links, watched, clicks, exposure, *self._decay.told())
 
     def lean_on(self, others: Evidence) -> None:
         self._others = others
         self._links.lean_on(others.links, others.watched)
+        self._decay.lean_on(others.certainty, others.fading)
 
     def _lean_profits(self, host: IntArray) -> tuple[FloatArray, FloatArray]:
         """P of each source, of all its pages and of those it was the first to show, with some hope for both."""
