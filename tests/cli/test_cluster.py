@@ -20,6 +20,7 @@ def test_machines_must_share_a_store(command, home, words) -> None:
         (("up", *STORE, "--address", "head"), "--address must be HOST:PORT"),
         (("up", *STORE, "--address", "head:6379", "--nodes", "2"), "--nodes is for a cluster on this machine"),
         (("up", *STORE), "contact is not set"),
+        (("up", *STORE, "--contact", "a@b.example"), "a budget of 2 fetches per second is too small for 256 shards"),
         (("down", *STORE), "no cluster of"),
         (("drain", *STORE), "no cluster runs here; start one by mayfly cluster up"),
     ],
@@ -45,7 +46,8 @@ def test_a_database_that_is_away_is_said(command, home) -> None:
     assert done.status == 1 and done.err.startswith("mayfly: the store does not answer: ") and done.err.count("\n") == 1
 
 
-def test_a_ray_that_is_away_is_said(command, home) -> None:
+@pytest.mark.parametrize("words", [("drain",), ("drain", "node-1"), ("down",)], ids=" ".join)
+def test_a_ray_that_is_away_is_said(command, home, words) -> None:
     home.mkdir()
-    done = command("cluster", "drain", *STORE, "--address", "127.0.0.1:1")
+    done = command("cluster", *words, *STORE, "--address", "127.0.0.1:1")
     assert done.status == 1 and "Ray does not answer at 127.0.0.1:1" in done.err

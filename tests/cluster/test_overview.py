@@ -1,8 +1,10 @@
 """What is shown of a cluster follows from the rows of its shards alone."""
 
-from mayfly.cluster.ledger import ShardRow
+from mayfly.cluster.ledger import Dealt, ShardRow
 from mayfly.cluster.overview import overview
 from mayfly.cluster.placement import EVERYWHERE
+
+DEALT = Dealt(10.0, 0.2, 3.0, "coordinator far.example/7")
 
 
 def row(number: int, owner: str = "node-1/12-ab", **said) -> ShardRow:
@@ -15,7 +17,7 @@ def row(number: int, owner: str = "node-1/12-ab", **said) -> ShardRow:
 
 def test_nodes_are_those_of_ray_and_those_that_own_shards() -> None:
     rows = [row(0), row(1, lag=9.0), row(2, "far.example:8080/7-c", rate=0.5)]
-    seen = overview(rows, ["node-1", "node-2"], {"node-2"}, 10.0)
+    seen = overview(rows, ["node-1", "node-2"], {"node-2"}, DEALT)
     told = {one.name: (one.state, one.shards, one.rate, one.waiting) for one in seen.nodes}
     assert told == {
         "node-1": ("running", 2, 3.0, 20),
@@ -26,14 +28,14 @@ def test_nodes_are_those_of_ray_and_those_that_own_shards() -> None:
 
 
 def test_a_lease_that_has_run_out_is_nobodys() -> None:
-    seen = overview([row(0, lease_left=-0.1), row(1, ""), row(2)], ["node-1"], set(), 10.0)
+    seen = overview([row(0, lease_left=-0.1), row(1, ""), row(2)], ["node-1"], set(), DEALT)
     assert seen.orphans == (0, 1) and seen.rate == 1.5 and seen.nodes[0].shards == 1
 
 
-def test_the_price_is_that_of_the_last_round() -> None:
-    assert overview([row(0, version=2, price=0.9), row(1, version=3)], [], set(), 1.0).price == 0.2
-    assert overview([], [], {EVERYWHERE}, 1.0).price == 0.0
+def test_the_budget_and_the_price_are_those_that_were_dealt_last() -> None:
+    seen = overview([row(0, version=2, price=0.9)], [], set(), DEALT)
+    assert (seen.budget, seen.price, seen.priced_ago, seen.coordinator) == (10.0, 0.2, 3.0, DEALT.coordinator)
 
 
 def test_a_drain_of_all_is_no_node() -> None:
-    assert [one.state for one in overview([row(0)], ["node-1"], {EVERYWHERE}, 1.0).nodes] == ["stopped"]
+    assert [one.state for one in overview([row(0)], ["node-1"], {EVERYWHERE}, DEALT).nodes] == ["stopped"]

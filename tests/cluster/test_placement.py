@@ -51,6 +51,10 @@ class Wishes:
     async def draining(self):
         return set(self._draining)
 
+    async def set_draining(self, node, on):
+        assert not on
+        self._draining = self._draining - {node}
+
 
 def settle(shards, nodes, draining, placed) -> tuple[PaperFleet, int]:
     """Step until there is nothing to do; and how many steps that took."""
@@ -119,6 +123,16 @@ def test_a_drain_of_all_stops_all_and_creates_nothing(cluster) -> None:
     shards, nodes, draining, placed = cluster
     fleet, _ = settle(shards, nodes, draining | {EVERYWHERE}, placed)
     assert not fleet.at and all(what == "retire" for what, _ in fleet.did)
+
+
+def test_a_drain_ends_with_its_node() -> None:
+    fleet, wishes = PaperFleet({"a", "b"}, {0: "b"}), Wishes({"a", EVERYWHERE})
+    placement = Placement(fleet, wishes, 1)
+    asyncio.run(placement.step())
+    assert asyncio.run(wishes.draining()) == {"a", EVERYWHERE}
+    fleet._nodes = {"b"}
+    asyncio.run(placement.step())
+    assert asyncio.run(wishes.draining()) == {EVERYWHERE}
 
 
 def test_what_fails_is_tried_again() -> None:

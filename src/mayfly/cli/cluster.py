@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -54,6 +54,7 @@ def up(
     if cluster.address and nodes is not None:
         raise UsageError("--nodes is for a cluster on this machine; nodes of the Ray at --address join it by ray start")
     require_contact(settings)
+    _check_budget(settings, cluster)
     prepare(home)
     note_run(home, settings)
     _with_ledger(settings, lambda ledger: _open(ledger, settings, cluster.shards))
@@ -76,7 +77,7 @@ def status(
     from mayfly.cli.cluster_status import look, show
 
     settings, cluster = _known(existing(home), flags)
-    show(_with_ledger(settings, lambda ledger: look(ledger, home, settings, cluster)), shards, as_json)
+    show(_with_ledger(settings, lambda ledger: look(ledger, home, cluster)), shards, as_json)
 
 
 @app.command()
@@ -89,7 +90,8 @@ def drain(
 ) -> None:
     """Move the shards of a node to the others, one by one; without a node, let all finish what is in the air and stop.
 
-    Nothing is lost: what was not fetched is due again where the shard goes on. `mayfly cluster up` ends every drain.
+    Nothing is lost: what was not fetched is due again where the shard goes on. A drain ends with its node, by --undo or
+    by `mayfly cluster up`.
 
     Example: mayfly cluster drain node-2
     """
@@ -97,12 +99,16 @@ def drain(
     from mayfly.cluster.placement import EVERYWHERE
 
     settings, cluster = _known(existing(home), flags)
+    wish = node or EVERYWHERE
+    if undo:
+        _with_ledger(settings, lambda ledger: ledger.set_draining(wish, False))
+        words.say(f"{node or 'every node'} may have shards again")
+        return
     with joined(home, cluster):
-        _check_node(node)
-        _with_ledger(settings, lambda ledger: ledger.set_draining(node or EVERYWHERE, not undo))
-        if not undo:
-            _await_empty(node, cluster)
-    words.say(f"{node or 'every node'} {'may have shards again' if undo else 'is empty'}")
+        _check_node(node, _with_ledger(settings, lambda ledger: ledger.draining()))
+        _with_ledger(settings, lambda ledger: ledger.set_draining(wish, True))
+        _await_empty(node, cluster)
+    words.say(f"{node or 'every node'} is empty")
 
 
 @app.command()
@@ -119,8 +125,10 @@ def down(flags: dict[str, Any], home: Home = DEFAULT) -> None:
     running = None if cluster.address else nodes.local(home)
     if running is None and not cluster.address:
         raise UsageError(f"no cluster of {home} runs on this machine; --address names a Ray elsewhere")
-    if answers(address_of(home, cluster)):
+    if answers(address := address_of(home, cluster)):
         _stop(home, settings, cluster)
+    elif running is None:
+        raise RunError(f"Ray does not answer at {address}; what runs there of ours cannot be stopped from here")
     if running is not None:
         nodes.end(home, running)
     words.say("The cluster has ended; mayfly cluster up goes on where it was.")
@@ -140,6 +148,12 @@ def _known(home: Path, flags: Mapping[str, object]) -> tuple[Settings, ClusterSe
     return settings, cluster
 
 
+def _check_budget(settings: Settings, cluster: ClusterSettings) -> None:
+    from mayfly.cluster.coordinator import check_budget
+
+    check_budget(settings, cluster)
+
+
 def _with_ledger(settings: Settings, ask: Callable[[Ledger], Awaitable[T]]) -> T:
     import asyncpg
 
@@ -152,6 +166,10 @@ def _with_ledger(settings: Settings, ask: Callable[[Ledger], Awaitable[T]]) -> T
 
     try:
         return run(asked())
+    except asyncpg.UndefinedTableError:
+        raise RunError(
+            "nothing is kept in the store yet, so no cluster crawls there: start one by mayfly cluster up"
+        ) from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise RunError(f"the store does not answer: {error}; see that PostgreSQL runs and lets this user in") from None
 
@@ -170,9 +188,12 @@ def _grow(home: Path, cluster: ClusterSettings, count: int | None) -> list[str]:
     """Have so many nodes on this machine; the names of those that are too many."""
     from mayfly.cluster import nodes
 
-    running = nodes.start(home, auth=cluster.auth)
-    wanted = count or len(running.workers) or _NODES
-    running = nodes.add(home, running, nodes.more(running, wanted), cluster.auth)
+    with words.progress("starting Ray", 2) as bar:
+        running = nodes.start(home, auth=cluster.auth)
+        bar(1)
+        wanted = count or len(running.workers) or _NODES
+        running = nodes.add(home, running, nodes.more(running, wanted), cluster.auth)
+        bar(1)
     return [node.name for node in running.workers[wanted:]]
 
 
@@ -214,12 +235,18 @@ def _stop(home: Path, settings: Settings, cluster: ClusterSettings) -> None:
         remove_coordinator()
 
 
-def _check_node(node: str | None) -> None:
+def _check_node(node: str | None, draining: Collection[str]) -> None:
+    """That there is such a node, and one that its shards can go to."""
     from mayfly.cluster.actors import live_nodes
 
     live = sorted(live_nodes())
     if node is not None and node not in live:
         raise UsageError(f"there is no node '{node}'; there are {', '.join(live) or 'none'}")
+    if node is not None and not set(live) - {node, *draining}:
+        raise UsageError(
+            f"no other node takes shards, so those of '{node}' have nowhere to go; mayfly cluster drain, without a "
+            "name, stops them all"
+        )
 
 
 def _await_placed(cluster: ClusterSettings) -> None:

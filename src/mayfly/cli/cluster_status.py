@@ -10,16 +10,17 @@ from mayfly.cluster.joining import address_of, answers, joined
 from mayfly.cluster.ledger import Ledger, ShardRow
 from mayfly.cluster.overview import Overview, overview
 from mayfly.cluster.settings import ClusterSettings
-from mayfly.crawl.settings import Settings
+
+_NAMED = 20  # shards without an owner that are listed
 
 
-async def look(ledger: Ledger, home: Path, settings: Settings, cluster: ClusterSettings) -> Overview:
+async def look(ledger: Ledger, home: Path, cluster: ClusterSettings) -> Overview:
     """The shards as the database has them, and the nodes as Ray does, if it answers."""
     live: list[str] = []
     if answers(address_of(home, cluster)):
         with joined(home, cluster):
             live = sorted(live_nodes())
-    return overview(await ledger.shards(), live, await ledger.draining(), settings.budget)
+    return overview(await ledger.shards(), live, await ledger.draining(), await ledger.dealt())
 
 
 def show(seen: Overview, every: bool, as_json: bool) -> None:
@@ -33,8 +34,13 @@ def show(seen: Overview, every: bool, as_json: bool) -> None:
     )
     words.say(
         f"{len(seen.shards) - len(seen.orphans)} of {len(seen.shards)} shards have an owner; "
-        f"{seen.rate:.3g} requests/s of {seen.budget:g}; price {seen.price:.3g}; lag {words.about(seen.lag)}"
+        f"{seen.rate:.3g} requests/s of {seen.budget:g}; price {seen.price:.3g}, {words.about(seen.priced_ago)} old; "
+        f"lag {words.about(seen.lag)}"
     )
+    if 0 < len(seen.orphans) <= _NAMED:
+        words.say(f"without an owner: {', '.join(map(str, seen.orphans))}")
+    if not seen.coordinator:
+        words.say("no coordinator deals out the budget now: the last allotments hold; mayfly cluster up starts one")
     if every:
         headings = ("shard", "owner", "epoch", "lease left", "requests/s", "of", "pages waiting", "lag")
         words.print_table(headings, [_row(row) for row in seen.shards])

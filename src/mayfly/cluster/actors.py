@@ -14,9 +14,9 @@ import secrets
 import sys
 import time
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mayfly.cluster.coordinator import Coordinator
 from mayfly.cluster.ledger import Ledger
@@ -35,23 +35,34 @@ _PREFIX = "shard-"
 _ANSWER_WITHIN: Seconds = 3.0
 _COORDINATOR_WITHIN: Seconds = 30.0
 _BREATH: Seconds = 0.5  # before an actor that failed ends, so that one that always fails does not spin
+_S = TypeVar("_S", Settings, ClusterSettings)
 log = logging.getLogger("mayfly")
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """All an actor must know; it goes over the wire, for nodes have no home of their own."""
+    """All an actor must know; nodes have no home of their own. It goes over the wire by name, for in the middle of an
+    upgrade one side may know settings that the other does not."""
 
     home: Path
     settings: Settings
     cluster: ClusterSettings
 
+    def told(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def heard(cls, told: dict[str, Any]) -> Orders:
+        """What this side knows of it; the rest is as by default."""
+        return cls(told["home"], _known(Settings, told["settings"]), _known(ClusterSettings, told["cluster"]))
+
 
 class ShardActor:
     """One shard, in a process of its own."""
 
-    def __init__(self, orders: Orders, number: int) -> None:
+    def __init__(self, told: dict[str, Any], number: int) -> None:
         _log_to_stderr()
+        orders = Orders.heard(told)
         orders.home.mkdir(parents=True, exist_ok=True)
         self._node = _this_node()
         owner = f"{self._node}/{os.getpid()}-{secrets.token_hex(4)}"  # never the same twice
@@ -75,9 +86,9 @@ class ShardActor:
 class CoordinatorActor:
     """The price for all shards, and their places."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, told: dict[str, Any]) -> None:
         _log_to_stderr()
-        self._orders = orders
+        self._orders = orders = Orders.heard(told)
         self._coordinator = Coordinator(orders.settings, orders.cluster)
         self._fleet = RayFleet(orders)
         self._work = [_work("the price", self._coordinator.run()), _work("placement", self._place())]
@@ -197,7 +208,7 @@ def start_coordinator(orders: Orders) -> Any:
 
     _remove(COORDINATOR)
     options = _options(COORDINATOR, share=0.001)
-    return ray.remote(CoordinatorActor).options(**options).remote(orders)
+    return ray.remote(CoordinatorActor).options(**options).remote(orders.told())
 
 
 def remove_coordinator() -> None:
@@ -211,7 +222,7 @@ def _create_shard(orders: Orders, number: int, node: str) -> None:
 
     near = NodeAffinitySchedulingStrategy(node, soft=True)
     options = _options(shard_name(number), share=1) | {"scheduling_strategy": near}
-    ray.remote(ShardActor).options(**options).remote(orders, number)
+    ray.remote(ShardActor).options(**options).remote(orders.told(), number)
 
 
 def _options(name: str, share: float) -> dict[str, Any]:
@@ -226,6 +237,10 @@ def _remove(name: str) -> None:
 
     with contextlib.suppress(ValueError):  # there is none
         ray.kill(ray.get_actor(name, NAMESPACE), no_restart=True)
+
+
+def _known(kind: type[_S], told: dict[str, Any]) -> _S:
+    return kind(**{one.name: told[one.name] for one in fields(kind) if one.name in told})
 
 
 def _work(name: str, running: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -80,7 +80,7 @@ class Coordinator:
             grants = first_grants(budget, len(reports))
         else:
             grants = await asyncio.to_thread(next_grants, before, reports, budget, self._grid)
-        await ledger.offer(grants, lease)
+        await ledger.offer(grants, budget, lease)
         self._since = moment
 
     async def _pause(self, seconds: Seconds) -> None:

@@ -30,7 +30,15 @@ SELECT demand, applied, used, idle, at > $1 AS fresh, at > '-infinity' AS ever,
 FROM reports JOIN offers USING (shard) ORDER BY shard
 """
 _OFFER = """
-UPDATE offers SET version = $2, price = $3, allotment = $4, since = $5, ceiling = $6, room = $7 WHERE shard = $1
+UPDATE offers SET version = $2, price = $3, allotment = $4, since = $5, ceiling = $6, room = $7, budget = $8,
+    dealt_at = clock_timestamp()
+WHERE shard = $1
+"""
+_DEALT = """
+SELECT coalesce(max(budget), 0), coalesce(max(price), 0),
+    coalesce(nullif((extract(epoch FROM clock_timestamp()) - extract(epoch FROM max(dealt_at)))::float8, 'infinity'), 0),
+    coalesce((SELECT owner FROM leases WHERE shard = $1 AND until > clock_timestamp()), '')
+FROM offers WHERE version = (SELECT max(version) FROM offers)
 """
 _REPORT = """
 UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
@@ -64,6 +72,16 @@ class ShardRow:
     reported_at: Seconds
     waiting: int
     lag: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The last round of the coordinator: zeros where there was none."""
+
+    budget: PerSecond
+    price: float
+    ago: Seconds
+    coordinator: str  # who deals now; empty: nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +141,10 @@ class Ledger:
         """All shards, by number."""
         return [ShardRow(*row) for row in await self.line.rows(_SHARDS)]
 
+    async def dealt(self) -> Dealt:
+        """What was dealt out last, and who does."""
+        return Dealt(*(await self.line.rows(_DEALT, COORDINATOR))[0])
+
     # Of the coordinator
 
     async def heard(self, since: Any, points: int) -> tuple[Grants | None, list[Report | None], Any]:
@@ -133,10 +155,10 @@ class Ledger:
         reports = [_report(row, points) for row in rows]
         return (_grants(rows) if rows and rows[0]["version"] else None), reports, moment
 
-    async def offer(self, grants: Grants, lease: Lease) -> None:
-        """Write what is granted, while we are the one who grants."""
+    async def offer(self, grants: Grants, budget: PerSecond, lease: Lease) -> None:
+        """Write what is granted of the budget, while we are the one who grants."""
         rows = [
-            (shard, grants.version, grants.price, *map(float, numbers[:1]), int(numbers[1]), *map(float, numbers[2:]))
+            (shard, grants.version, grants.price, float(numbers[0]), int(numbers[1]), *map(float, numbers[2:]), budget)
             for shard, numbers in enumerate(
                 zip(grants.allotment, grants.since, grants.ceiling, grants.room, strict=True)
             )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mayfly.cluster.ledger import ShardRow
+from mayfly.cluster.ledger import Dealt, ShardRow
 from mayfly.cluster.placement import EVERYWHERE
 from mayfly.core.model import PerSecond, Seconds
 
@@ -31,7 +31,9 @@ class Overview:
     budget: PerSecond
     rate: PerSecond
     price: float
-    lag: Seconds  # of the shard that is furthest behind
+    priced_ago: Seconds  # the coordinator's last round
+    coordinator: str  # its node and process; empty: none deals, and the last allotments hold
+    lag: Seconds  # the longest an event loop was late since its shard's last report
     nodes: tuple[NodeShown, ...]
     orphans: tuple[int, ...]  # shards that nobody owns now
     shards: tuple[ShardRow, ...]
@@ -41,14 +43,16 @@ class Overview:
         return asdict(self)
 
 
-def overview(rows: Sequence[ShardRow], live: Collection[str], draining: Collection[str], budget: PerSecond) -> Overview:
+def overview(rows: Sequence[ShardRow], live: Collection[str], draining: Collection[str], dealt: Dealt) -> Overview:
     """What the rows say, by node. A lease that has run out is nobody's, and its rate is nothing."""
     owned = [row for row in rows if row.owner and row.lease_left > 0]
     names = sorted({*live, *(node_of(row) for row in owned), *(set(draining) - {EVERYWHERE})})
     return Overview(
-        budget=budget,
+        budget=dealt.budget,
         rate=sum(row.rate for row in owned),
-        price=max(rows, key=lambda row: row.version).price if rows else 0.0,
+        price=dealt.price,
+        priced_ago=dealt.ago,
+        coordinator=dealt.coordinator,
         lag=max((row.lag for row in owned), default=0.0),
         nodes=tuple(_shown(name, owned, live, draining) for name in names),
         orphans=tuple(row.number for row in rows if row not in owned),

@@ -97,6 +97,7 @@ class Wishes(Protocol):
     """Where it is kept which nodes are to be emptied."""
 
     async def draining(self) -> set[str]: ...
+    async def set_draining(self, node: str, on: bool) -> None: ...
 
 
 class Placement:
@@ -120,6 +121,8 @@ class Placement:
     async def step(self) -> bool:
         """One look and what follows from it; whether there was something to do."""
         draining, nodes, placed = await self._wishes.draining(), await self._fleet.nodes(), await self._fleet.placed()
+        for gone in draining - nodes.keys() - {EVERYWHERE}:
+            await self._wishes.set_draining(gone, False)  # one that comes by this name again is another
         found = decide(self._shards, nodes, draining, placed)
         await asyncio.gather(*(self._fleet.create(shard, nodes[node]) for shard, node in found.create))
         await asyncio.gather(*(self._fleet.retire(shard) for shard in found.stop))

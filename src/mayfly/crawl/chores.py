@@ -32,6 +32,7 @@ _GIGABYTE = 1e9
 _LOOK_AT_EDITS: Seconds = 2.0
 _LISTEN: Seconds = 1.0
 _SAVE_ESTIMATES: Seconds = 10.0  # at most so often
+_LATE: Seconds = 1.0  # what is noted so soon after a minute is of that minute
 _SEARCHES = 8  # hosts at once
 _LOOK_FOR_HOSTS: Seconds = 5.0
 _SEARCH_AGAIN: Seconds = HOUR  # where it failed
@@ -74,8 +75,8 @@ class Chores:
                 (self._retire, DAY),
             ):
                 group.create_task(_repeat(chore, every))
-            for chore, every in ((self.save_estimates, _SAVE_ESTIMATES), (self.note_minute, MINUTE)):
-                group.create_task(_repeat(chore, every, wait=every))
+            group.create_task(_repeat(self.save_estimates, _SAVE_ESTIMATES, wait=_SAVE_ESTIMATES))
+            group.create_task(self._note_minutes())
             group.create_task(Hubs(self._parts).run())
 
     async def _watch_clock_and_disk(self) -> None:
@@ -173,8 +174,14 @@ class Chores:
             return "site-limited"
         return "" if worth_it else "below the price"
 
+    async def _note_minutes(self) -> None:
+        """As each minute of the clock ends: so those of many shards are the same, and add up."""
+        while True:
+            await asyncio.sleep(MINUTE - self._parts.clock.now() % MINUTE)
+            await self.note_minute()
+
     async def note_minute(self) -> None:
-        """Requests of the last minute."""
+        """Requests of the minute that ends now, or is under way."""
         parts = self._parts
         requests, tally = parts.door.requests, parts.tally
         before, self._counted = (
@@ -190,7 +197,7 @@ class Chores:
         now = self._counted
         await parts.store.note_minute(
             Minute(
-                parts.clock.now() - MINUTE,
+                (parts.clock.now() - _LATE) // MINUTE * MINUTE,
                 now.crawls - before.crawls,
                 now.pages - before.pages,
                 now.others - before.others,

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 import mayfly
-from mayfly.core.model import HOUR
+from mayfly.core.model import HOUR, MINUTE, Seconds
 from mayfly.crawl.checkup import crawled_by, look
 from mayfly.serve.models import AliveAnswer, HealthAnswer
 from mayfly.serve.pages import landed
@@ -21,6 +21,7 @@ from mayfly.store.records import Minute
 router = APIRouter(tags=["vitals"])
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_ALL_TOLD: Seconds = 5.0  # after a minute's end every shard has noted it
 _OUTCOMES = ("waiting", "fetched", "old", "duplicate", "soft-404", "log-in", "failed", "dropped")
 _COUNTERS = {  # what is counted, by the first word of its key: help and labels
     "requests": ("requests to this API", ("method", "status")),
@@ -93,7 +94,7 @@ async def _gauges(serving: Serving) -> list[Metric]:
         pages,
         kept,
         space,
-        *_of_minute(minutes),
+        *_of_minute([one for one in minutes if one.at <= serving.clock() - MINUTE - _ALL_TOLD]),
         _gauge(
             "mayfly_crawling",
             "1 if a crawl works on this home.",

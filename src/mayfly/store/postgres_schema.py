@@ -228,7 +228,8 @@ CREATE TABLE reports (
 ) WITH (fillfactor = 20);
 CREATE TABLE offers (
     shard integer PRIMARY KEY, version bigint NOT NULL DEFAULT 0, price float8, allotment float8 NOT NULL DEFAULT 0,
-    since bigint NOT NULL DEFAULT 0, ceiling float8 NOT NULL DEFAULT 0, room float8 NOT NULL DEFAULT 0
+    since bigint NOT NULL DEFAULT 0, ceiling float8 NOT NULL DEFAULT 0, room float8 NOT NULL DEFAULT 0,
+    budget float8 NOT NULL DEFAULT 0, dealt_at timestamptz NOT NULL DEFAULT '-infinity'
 ) WITH (fillfactor = 20);
 CREATE TABLE draining (node TEXT PRIMARY KEY);
 """

@@ -37,7 +37,7 @@ class Server:
         sites: Mapping[str, Site],
         *,
         addresses: tuple[str, ...] = ("127.0.0.1",),
-        within: str = "127.0.0.0/8",
+        within: str = "",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
         tls_port: int = 0,
@@ -49,8 +49,11 @@ class Server:
         """`quiet`: hosts whose visits are not written down. `within`: a network of the test's own, else loopback.
         `latency`: from a request to its reply.
         """
-        if not addresses or not all(ip_address(address) in ip_network(within) for address in addresses):
-            raise UsageError(f"the test server binds addresses of {within} only, not {', '.join(addresses) or 'none'}")
+        own = [ip_network(within)] if within else []
+        ours = [one.is_loopback or any(one in network for network in own) for one in map(ip_address, addresses)]
+        if not addresses or not all(ours):
+            only = f"addresses of {within}" if within else "loopback addresses"
+            raise UsageError(f"the test server binds {only} only, not {', '.join(addresses) or 'none'}")
         self.sites = dict(sites)
         self.addresses = addresses
         self.port, self.tls_port = port, tls_port

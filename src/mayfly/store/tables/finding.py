@@ -77,13 +77,22 @@ def minutes(database: Database, since: Seconds) -> list[Minute]:
 
 
 def note_minute(database: Database, minute: Minute) -> None:
-    """Keep it; a crawler that was started again within a minute adds to it."""
-    database.execute(
+    """Keep it; what was noted of it before, by a crawler that was started again or by other shards, is added to."""
+    database.last(_add_minutes, minute)
+
+
+def _add_minutes(database: Database, minutes: list[Minute]) -> None:
+    """Each shard pays a price of its own, nearly the same: theirs is the mean of what was paid."""
+    weight = "({0}.crawls + {0}.pages + 1)".format
+    old, new = weight("minutes"), weight("excluded")
+    mean = f"(minutes.price * {old} + excluded.price * {new}) / ({old} + {new})"
+    database.executemany(
         "INSERT INTO minutes VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (at) DO UPDATE SET"
         " crawls = minutes.crawls + excluded.crawls, pages = minutes.pages + excluded.pages,"
         " others = minutes.others + excluded.others, failures = minutes.failures + excluded.failures,"
-        " found = minutes.found + excluded.found, price = excluded.price, budget = excluded.budget",
-        minute,
+        " found = minutes.found + excluded.found, budget = excluded.budget,"
+        f" price = coalesce({mean}, excluded.price, minutes.price)",
+        minutes,
     )
 
 
