@@ -36,7 +36,8 @@ WHERE shard = $1
 """
 _DEALT = """
 SELECT coalesce(max(budget), 0), coalesce(max(price), 0),
-    coalesce(nullif((extract(epoch FROM clock_timestamp()) - extract(epoch FROM max(dealt_at)))::float8, 'infinity'), 0),
+    coalesce(nullif((extract(epoch FROM clock_timestamp()) - extract(epoch FROM max(dealt_at)))::float8, 'infinity'),
+        0),
     coalesce((SELECT owner FROM leases WHERE shard = $1 AND until > clock_timestamp()), '')
 FROM offers WHERE version = (SELECT max(version) FROM offers)
 """
