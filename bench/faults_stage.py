@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from faults_sites import Others
 
 from mayfly.cluster import actors, nodes
 from mayfly.cluster.joining import joined
@@ -36,22 +39,31 @@ UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--
 NETWORK, HUB, DATABASE = "10.77.0.0/24", "10.77.0.1", "10.77.0.2"
 FACTOR = 600.0  # seconds of the world in one of ours
 _AUDIT = """
-CREATE TABLE audit (at float8 NOT NULL, shard integer NOT NULL, owner text NOT NULL, epoch bigint NOT NULL);
+CREATE TABLE audit (
+    at float8 NOT NULL, shard integer NOT NULL, owner text NOT NULL, epoch bigint NOT NULL, until float8 NOT NULL
+);
 CREATE FUNCTION audited() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO audit VALUES (extract(epoch FROM clock_timestamp()), new.shard, new.owner, new.epoch);
+    INSERT INTO audit VALUES (
+        extract(epoch FROM clock_timestamp()), new.shard, new.owner, new.epoch, extract(epoch FROM new.until)
+    );
     RETURN new;
 END $$;
-CREATE TRIGGER audited AFTER UPDATE ON leases FOR EACH ROW
-    WHEN (new.owner <> old.owner OR new.epoch <> old.epoch) EXECUTE FUNCTION audited();
-"""
+CREATE TRIGGER audited AFTER UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION audited();
+"""  # every change of owner, and every renewal
+_SILENT = "import socket, sys; socket.create_connection((sys.argv[1], 5432), 1.0)"
 
 
-def in_namespaces(words: list[str]) -> int:
-    """Run this program again in namespaces of its own; its exit status."""
+def begun_in_namespaces(words: list[str], **more: str) -> subprocess.Popen[bytes]:
+    """This program again, in namespaces of its own, with more in its environment."""
     inside = ["sh", "-c", 'mount -t tmpfs none /run/netns 2>/dev/null; ip link set lo up && exec "$@"', "sh"]
     Path("/run/netns").mkdir(exist_ok=True)
     told = {name: value for name, value in os.environ.items() if not name.startswith(("MAYFLY_", "RAY_"))}
-    return subprocess.run([*UNSHARE, *inside, sys.executable, *words], env=told | {"FAULTS_INSIDE": "1"}).returncode
+    return subprocess.Popen([*UNSHARE, *inside, sys.executable, *words], env=told | {"FAULTS_INSIDE": "1"} | more)
+
+
+def in_namespaces(words: list[str]) -> int:
+    """The same to its end; its exit status."""
+    return begun_in_namespaces(words).wait()
 
 
 class FrozenClock:
@@ -74,7 +86,9 @@ class Stage:
         hosts: int,
         machines: int = 3,
         latency: float = 0.0,
+        others: bool = False,
     ) -> None:
+        """`others`: beside newspapers there are sites whose pages change hands, and slow ones (`faults_sites.py`)."""
         self.cluster, self.machines, self.latency = cluster, machines, latency
         self.clock = FrozenClock()
         self.web = Web(
@@ -84,6 +98,9 @@ class Stage:
             head_start=DAY,
             clock=self.clock,
         )
+        self.others = Others(self.web.trace, cluster.shards, self.clock(), self.clock) if others else None
+        self.trace = self.others.trace if self.others else self.web.trace
+        self.names = {address(name): name for name in (f"node-{number}" for number in range(1, machines + 1))}
         self.home = Path(tempfile.mkdtemp(prefix="faults-"))
         self._more = settings
         self.began = time.time()
@@ -93,7 +110,8 @@ class Stage:
         self.database = Postgres(DATABASE, settings=())
         self.database.start()
         self.url = self.database.create("crawl")
-        self._served = in_thread(Server(self.web.sites, addresses=(HUB,), within=NETWORK, latency=self.latency))
+        sites = {**self.web.sites, **(self.others.sites if self.others else {})}
+        self._served = in_thread(Server(sites, addresses=(HUB,), within=NETWORK, latency=self.latency))
         self.server = self._served.__enter__()
         self.settings = Settings(
             **{
@@ -102,25 +120,33 @@ class Stage:
             }
         )  # fmt: skip
         run(self._open())
-        running = nodes.start(self.home, Node(nodes.HEAD, HUB))
-        names = [f"node-{number}" for number in range(1, self.machines + 1)]
-        machines = [Node(name, address(name), name) for name in names]
-        self.running = nodes.add(self.home, running, machines)
-        self._joined = joined(self.home, ClusterSettings())
-        self._joined.__enter__()
-        actors.start_coordinator(actors.Orders(self.home, self.settings, self.cluster))
+        self.start_ray()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._joined.__exit__(None, None, None)
+        self._leave()
         if (running := nodes.local(self.home)) is not None:
             nodes.end(self.home, running)
         self._served.__exit__(None, None, None)
         self.database.end()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def start_ray(self) -> None:
+        """The head, all machines, and the coordinator, which starts the shards."""
+        running = nodes.start(self.home, Node(nodes.HEAD, HUB))
+        self.running = nodes.add(self.home, running, [Node(name, ip, name) for ip, name in self.names.items()])
+        self._joined = joined(self.home, ClusterSettings())
+        self._joined.__enter__()
+        actors.start_coordinator(actors.Orders(self.home, self.settings, self.cluster))
+
+    def _leave(self) -> None:
+        self._joined.__exit__(None, None, None)
 
     async def _open(self) -> None:
         async with PostgresStore(self.url, shards=self.cluster.shards) as store:
             await store.add_hosts(time.time(), self.web.hosts)
+            if self.others is not None:
+                await store.add_sources(time.time(), self.others.sources)
         async with Ledger(self.url) as ledger:
             await ledger.start(self.cluster.shards)
             await ledger.line.rows("SELECT 1")
@@ -135,7 +161,7 @@ class Stage:
 
     def pages(self) -> Pages:
         told = [Visit(v.at, v.ended or v.at, v.host, v.target, v.status) for v in self.visits()]
-        return Pages(self.web.trace, told)
+        return Pages(self.trace, told)
 
     def shard_of(self, host: str) -> int:
         return shard_of(site_of(host), self.cluster.shards)
@@ -160,10 +186,19 @@ class Stage:
 
         return run(look())
 
-    def audit(self) -> list[Any]:
+    def audit(self, since: float = 0.0) -> list[Any]:
+        """All that was ever written into a lease: when, by whom, and until when it holds."""
+
         async def look() -> list[Any]:
             async with Ledger(self.url) as ledger:
-                return await ledger.line.rows("SELECT at, shard, owner, epoch FROM audit ORDER BY at")
+                return await ledger.line.rows("SELECT * FROM audit WHERE at > $1 AND shard >= 0 ORDER BY at", since)
+
+        return run(look())
+
+    def epochs(self) -> list[int]:
+        async def look() -> list[int]:
+            async with Ledger(self.url) as ledger:
+                return [row.epoch for row in await ledger.shards()]
 
         return run(look())
 
@@ -201,6 +236,31 @@ class Stage:
         assert running is not None
         self.running = nodes.add(self.home, running, [Node(name, address(name), name)])
 
+    def kill_head(self) -> float:
+        """Ray's head dies with all it runs, and every other machine's Ray without it; seconds until the last had."""
+        running = nodes.local(self.home)
+        assert running is not None and running.nodes[0].process is not None
+        self._leave()  # Ray ends drivers, too, that have lost their head
+        for pid in running.nodes[0].process.family():
+            os.kill(pid, signal.SIGKILL)
+        return wait_for(lambda: not any(node.process and node.process.lives for node in running.workers), 150.0)
+
+    def read_often(self, seconds: float) -> None:
+        """Have every source read at least so often from now on."""
+
+        async def pin() -> None:
+            async with PostgresStore(self.url, shards=self.cluster.shards) as store:
+                for source in await store.sources():
+                    if source.pinned is None and source.state == "active":
+                        await store.pin(source.id, seconds)
+
+        run(pin())
+
+    def drain_by_command(self, name: str) -> None:
+        """The same as a person does it."""
+        words = ["cluster", "drain", name, "--home", str(self.home), "--store", self.url]
+        _do(sys.executable, "-m", "mayfly", *words)
+
     def drain(self, name: str) -> None:
         """Let the shards of a machine move to others; comes back when none is there."""
         self._wish(name, True)
@@ -217,15 +277,23 @@ class Stage:
         run(say())
 
     def cut(self, name: str) -> None:
-        """No packet of a machine reaches the database any more; the rest of the network is as it was."""
-        _do("ip", "netns", "exec", name, "ip", "route", "add", "blackhole", f"{DATABASE}/32")
+        """No packet of a machine reaches the database any more, and none is refused: they are sent to nobody."""
+        nowhere = ["lladdr", "02:00:00:00:00:99", "dev", _card(name), "nud", "permanent"]
+        _do("ip", "netns", "exec", name, "ip", "neigh", "replace", DATABASE, *nowhere)
+        tried = ["ip", "netns", "exec", name, sys.executable, "-S", "-c", _SILENT, DATABASE]
+        said = subprocess.run(tried, capture_output=True, text=True).stderr
+        assert "TimeoutError" in said, f"the database is not silent: {said}"
 
     def mend(self, name: str) -> None:
-        _do("ip", "netns", "exec", name, "ip", "route", "del", "blackhole", f"{DATABASE}/32")
+        _do("ip", "netns", "exec", name, "ip", "neigh", "del", DATABASE, "dev", _card(name))
 
 
 def address(name: str) -> str:
     return f"10.77.0.{10 + int(name.rpartition('-')[2])}"
+
+
+def _card(name: str) -> str:
+    return f"in{name.rpartition('-')[2]}"
 
 
 def wait_for(true: Callable[[], bool], within: float, every: float = 0.5) -> float:
@@ -248,7 +316,7 @@ def _network(machines: int) -> None:
         _do("ip", "addr", "add", f"{own}/24", "dev", "hub")
     _do("ip", "link", "set", "hub", "up")
     for number in range(1, machines + 1):
-        name, inside, outside = f"node-{number}", f"in{number}", f"out{number}"
+        name, inside, outside = f"node-{number}", _card(f"node-{number}"), f"out{number}"
         _do("ip", "netns", "add", name)
         _do("ip", "link", "add", outside, "type", "veth", "peer", "name", inside)
         _do("ip", "link", "set", inside, "netns", name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import IO
+
 import numpy as np
 
 from mayfly.testing.witness import Visit
@@ -17,13 +19,18 @@ FORBIDDEN_HOSTS = {  # whose robots.txt forbids all, or cannot be had
 class Table:
     """Figures beside their limits; `ok` as long as none is missed."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, file: IO[str] | None = None) -> None:
         self.ok = True
-        print(f"\n{title}", flush=True)
+        self._file = file  # None: what is standard output now
+        self.note(f"\n{title}")
+
+    def note(self, text: object) -> None:
+        """A line of its own."""
+        print(text, file=self._file, flush=True)
 
     def say(self, what: str, figure: object) -> None:
         """A figure without a limit."""
-        print(f"  {what:58} {_shown(figure):>12}", flush=True)
+        self.note(f"  {what:58} {_shown(figure):>12}")
 
     def most(self, what: str, figure: float, limit: float) -> None:
         self._line(what, figure, f"<= {_shown(limit)}", figure <= limit)
@@ -34,7 +41,7 @@ class Table:
     def _line(self, what: str, figure: object, limit: str, good: bool) -> None:
         good = bool(good)
         self.ok &= good
-        print(f"  {what:58} {_shown(figure):>12}   {limit:14} {'ok' if good else 'MISSED'}", flush=True)
+        self.note(f"  {what:58} {_shown(figure):>12}   {limit:14} {'ok' if good else 'MISSED'}")
 
 
 def _shown(value: object) -> str:
