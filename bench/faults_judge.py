@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from faults_sites import CRAWL_DELAY
+from faults_sites import CRAWL_DELAY, WIRE
 from faults_stage import Stage, run, wait_for
 from live_judge import Table, most_within, pauses, shortest_pause, too_short
 
@@ -20,7 +20,8 @@ from mayfly.testing.witness import Visit
 
 SETTLE = CRAWL_DELAY + 1  # after the first request of a new owner: so long the slowest site may wait for its next
 _PATIENCE = 60.0
-_READ_EVERY = 10.0  # each source, once nothing is published any more
+_READ_EVERY = 5.0  # once nothing is published any more
+_SHOWS_ALL = ("/articles.xml.gz", f"{WIRE}/feed.xml")
 _REDIRECT = 302
 
 
@@ -60,9 +61,9 @@ def judged(stage: Stage, table: Table, broken: list[Broken], disturbed: list[tup
 
 
 def lost_pages(stage: Stage, table: Table) -> None:
-    """Publish nothing more, have every source read again, and see what was never asked for."""
+    """Publish nothing more, have the sources that show all of a site read again, and see what was never asked for."""
     stage.clock.stopped_at = time.time()
-    stage.read_often(_READ_EVERY)
+    stage.read_often(_READ_EVERY, {url for url in stage.trace.source_urls if url.endswith(_SHOWS_ALL)})
     finders = stage.others.finders if stage.others else stage.pages().host_of
     read, trace = stage.pages().baselines(), stage.trace
     known = np.array([read.get(host, np.inf) for host in finders])

@@ -245,13 +245,13 @@ class Stage:
             os.kill(pid, signal.SIGKILL)
         return wait_for(lambda: not any(node.process and node.process.lives for node in running.workers), 150.0)
 
-    def read_often(self, seconds: float) -> None:
-        """Have every source read at least so often from now on."""
+    def read_often(self, seconds: float, urls: set[str]) -> None:
+        """Have these sources read at least so often from now on."""
 
         async def pin() -> None:
             async with PostgresStore(self.url, shards=self.cluster.shards) as store:
                 for source in await store.sources():
-                    if source.pinned is None and source.state == "active":
+                    if source.url in urls:
                         await store.pin(source.id, seconds)
 
         run(pin())
