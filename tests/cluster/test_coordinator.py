@@ -8,7 +8,7 @@ import pytest
 
 from mayfly.cluster.coordinator import Coordinator
 from mayfly.cluster.lease import Lease, LeaseLost
-from mayfly.cluster.ledger import COORDINATOR, Ledger, Told
+from mayfly.cluster.ledger import COORDINATOR, Dealt, Ledger, Told
 from mayfly.core.demand import anchored, at_price, demand, price_grid
 from mayfly.core.model import Evidence, beliefs
 from mayfly.errors import RunError, UsageError
@@ -18,11 +18,19 @@ def lease(ledger: Ledger, seconds: float = 5.0) -> Lease:
     return Lease(ledger.line, COORDINATOR, "c", seconds, 0.1)
 
 
+async def owners(ledger: Ledger) -> list[Lease]:
+    """Of both shards."""
+    held = [Lease(ledger.line, shard, f"node/{shard}", 30.0, 0.1) for shard in (0, 1)]
+    assert [await one.take() for one in held] == [True, True]
+    return held
+
+
 def test_a_new_coordinator_goes_on_from_what_was_granted(land) -> None:
     curves = [np.geomspace(900.0, 1e-6, 257), np.geomspace(100.0, 1e-6, 257)]
 
     async def work() -> None:
         async with Ledger(land.url) as ledger:
+            owned = await owners(ledger)
             for version in range(1, 7):
                 held = lease(ledger)
                 await held.take()
@@ -31,7 +39,7 @@ def test_a_new_coordinator_goes_on_from_what_was_granted(land) -> None:
                 for shard, curve in enumerate(curves):
                     offer = await ledger.offered(shard)
                     assert offer.version == version
-                    await ledger.report(shard, Told(offer.version, offer.allotment, curve=curve))
+                    await ledger.report(owned[shard], Told(offer.version, offer.allotment, curve=curve))
             rows = await ledger.shards()
         assert rows[0].allotment > 3 * rows[1].allotment
         assert sum(row.allotment for row in rows) == pytest.approx(60.0)
@@ -55,8 +63,8 @@ def test_what_is_wanted_at_the_price_is_the_budget_in_one_round(land) -> None:
             await held.take()
             coordinator = Coordinator(land.settings, land.cluster)
             await coordinator.round(ledger, held)
-            for shard, curve in enumerate(curves):
-                await ledger.report(shard, Told(1, 30.0, curve=curve))
+            for owner, curve in zip(await owners(ledger), curves, strict=True):
+                await ledger.report(owner, Told(1, 30.0, curve=curve))
             await coordinator.round(ledger, held)
             return (await ledger.offered(0)).price
 
@@ -82,9 +90,39 @@ def test_who_is_not_the_coordinator_any_more_grants_nothing(land) -> None:
 def test_what_others_learned_is_told_without_our_own(land) -> None:
     async def work() -> None:
         async with Ledger(land.url) as ledger:
-            await ledger.report(0, Told(0, evidence=Evidence(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)))
-            await ledger.report(1, Told(0, evidence=Evidence(10.0, 20.0, 30.0, 40.0, 50.0, 60.0)))
+            zero, one = await owners(ledger)
+            await ledger.report(zero, Told(0, evidence=Evidence(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)))
+            await ledger.report(one, Told(0, evidence=Evidence(10.0, 20.0, 30.0, 40.0, 50.0, 60.0)))
             assert await ledger.evidence_of_others(0) == Evidence(10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
+
+    land.run(work)
+
+
+def test_who_owns_a_shard_no_more_is_not_heard(land) -> None:
+    async def work() -> None:
+        async with Ledger(land.url) as ledger:
+            old, _ = await owners(ledger)
+            await ledger.report(old, Told(1, 30.0))
+            await old.give_back()
+            new = Lease(ledger.line, 0, "another", 30.0, 0.1)
+            await new.take()
+            await ledger.report(old, Told(7, 1.0))
+            assert (await ledger.shards())[0].rate == 30.0
+            await ledger.report(new, Told(2, 20.0))
+            assert (await ledger.shards())[0].rate == 20.0
+
+    land.run(work)
+
+
+def test_what_was_dealt_last_is_told(land) -> None:
+    async def work() -> None:
+        async with Ledger(land.url) as ledger:
+            assert await ledger.dealt() == Dealt(0.0, 0.0, 0.0, "")
+            held = lease(ledger)
+            await held.take()
+            await Coordinator(land.settings, land.cluster).round(ledger, held)
+            told = await ledger.dealt()
+            assert (told.budget, told.coordinator) == (60.0, "c") and 0 < told.ago < 10
 
     land.run(work)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from itertools import pairwise
 
 from mayfly.cluster.lease import Lease
 from mayfly.cluster.ledger import Ledger
@@ -99,6 +100,73 @@ def test_a_page_that_leads_to_another_shards_site_is_fetched_by_that_one(land) -
         assert land.asked(1, "/moved-here") == 1 and land.asked(0, "/old") == 1
         outcomes = await land.outcomes()
         assert outcomes[f"{ONE}/moved-here"] == "fetched" and outcomes[f"{ZERO}/old"] == "failed"
+
+    land.run(work)
+
+
+def test_a_page_that_leads_back_to_the_shard_that_found_it_is_fetched_there(land) -> None:
+    """As feeds do whose links go by a service that counts clicks."""
+    land.papers[0].feed("/feed.xml")
+    land.papers[0].story("/article")
+    land.papers[1].pages["/short"] = Reply(b"", 302, headers=(("Location", f"{ZERO}/article"),))
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/feed.xml")
+        async with land.crawling(land.shard(0), land.shard(1)):
+            await land.baselined()
+            land.papers[0].feed("/feed.xml", f"{ONE}/short")
+            await until(lambda: land.asked(0, "/article"))
+            await asyncio.sleep(0.5)
+        assert land.asked(0, "/article") == 1 and land.asked(1, "/short") == 1
+
+    land.run(work)
+
+
+def test_sources_and_hosts_that_lead_to_another_shards_site_are_watched_there(land) -> None:
+    land.papers[0].pages["/feed.xml"] = Reply(b"", 302, headers=(("Location", f"{ONE}/feed.xml"),))
+    land.papers[0].pages["/"] = Reply(b"", 301, headers=(("Location", f"{ONE}/"),))
+    land.papers[0].pages["/robots.txt"] = Reply(b"", 301, headers=(("Location", f"{ONE}/robots.txt"),))
+    land.papers[1].feed("/feed.xml")
+    land.papers[1].show("/", "/section/")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/feed.xml")
+        async with land.store() as store:
+            await store.add_hosts(time.time(), [HOSTS[0]])
+        async with land.crawling(land.shard(0), land.shard(1)):
+            await until(lambda: land.asked(1, "/feed.xml") > 1 and land.asked(1, "/") > 1)
+        async with land.store(read_only=True) as store:
+            assert HOSTS[1] in {host.host for host in await store.hosts()}
+            assert {f"{ONE}/feed.xml", f"{ONE}/"} <= {source.url for source in await store.sources()}
+        assert land.server.journal.visits(HOSTS[1])[0].at > 0
+
+    land.run(work)
+
+
+def test_a_rest_and_a_pause_a_site_asked_for_outlive_its_owner(land) -> None:
+    busy = Reply(b"", 503, headers=(("Retry-After", "4"),))
+    land.papers[0].pages["/robots.txt"] = Reply(b"User-agent: *\nCrawl-delay: 1.5\n", type="text/plain")
+    land.papers[0].pages["/"] = busy
+    land.papers[1].show("/")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/", f"{ZERO}/other")
+        land.papers[0].show("/other")
+        async with land.crawling():
+            async with land.crawling(land.shard(0, "first")):
+                await until(lambda: land.asked(0, "/") and _rests(land))
+            rests = await _rests(land)
+            async with land.crawling(land.shard(0, "second")):
+                await until(lambda: land.asked(0, "/other") > 2, 20.0)
+        visits = sorted(land.server.journal.visits(HOSTS[0]), key=lambda visit: visit.at)
+        assert not [visit for visit in visits if rests - 3.0 < visit.at < rests - 0.05]
+        gaps = [later.at - visit.at for visit, later in pairwise(visits)]
+        assert min(gaps) > 1.45
+
+    async def _rests(land) -> float:
+        async with land.store(read_only=True) as store:
+            found = await store.rests(time.time())
+            return found[0].until if found else 0.0
 
     land.run(work)
 

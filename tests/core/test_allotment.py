@@ -117,6 +117,22 @@ def test_when_all_have_answered_the_whole_budget_is_in_force(seed: int, shards: 
     assert ours.in_force == pytest.approx(30.0, rel=1e-9)
 
 
+def test_a_budget_that_is_cut_is_cut_for_those_who_are_away_too() -> None:
+    """They find it when they come back, so that no minute has more than the new one."""
+    ours = cluster(4, 40.0, 2)
+    for _ in range(4):
+        ours.round()
+    before = ours.grants.allotment
+    ours.budget = 4.0
+    cut = ours.round(away=frozenset({1, 2}))
+    assert cut.allotment[[1, 2]] == pytest.approx(before[[1, 2]] / 10, rel=0.01) and cut.allotment.sum() <= 4.0 * (
+        1 + 1e-9
+    )
+    for _ in range(4):
+        ours.round()
+    assert ours.in_force == pytest.approx(spendable(4.0, 4))
+
+
 def test_the_first_round_lowers_and_the_second_raises() -> None:
     ours = cluster(6, 30.0, 1)
     before = ours.grants.allotment
@@ -248,7 +264,8 @@ def test_a_smaller_budget_while_some_are_away_takes_from_those_who_hear() -> Non
     ours.budget = 0.5 * kept
     for _ in range(2):
         grants = ours.round(away=frozenset({0}))
-    assert grants.allotment[0] == kept and not grants.allotment[1:].any()
+    assert grants.ceiling[0] == kept and not grants.allotment[1:].any(), "it may still be in force there"
+    assert grants.allotment[0] <= ours.budget, "but not when it comes back"
 
 
 @pytest.mark.parametrize(("budget", "shards"), [(1.0, 2), (10.0, 8), (10.0, 100), (300.0, 1000)])

@@ -20,6 +20,10 @@ URL = "https://paper.example/feed"
 NAMED = NamedHub("https://hub.example/", URL)
 
 
+def all_ours(site: str) -> bool:
+    return True
+
+
 def source(hub: NamedHub = NO_HUB, **other) -> Watched:
     said = {"kind": "feed", "active": True, "pinned": None, "hub": hub, **other}
     return Watched(0, 0, URL, "paper.example", validators=UNKNOWN, crawls=1, failures=0, failure="", unchanged=0,
@@ -71,11 +75,11 @@ def test_a_feed_that_names_another_hub_all_the_time_is_not_heeded() -> None:
     assert hubs.named(fickle, answer(), other, NOW + 1.1 * HOUR) == NAMED._replace(hub="https://other.example/")
 
 
-def test_wanted_is_what_active_feeds_name_each_once() -> None:
-    others = [source(), source(NAMED, active=False, kind="feed"), source(NAMED._replace(topic="x"), kind="front")]
-    assert hubs.wanted(others, WE) == []
-    assert hubs.wanted([source(NAMED), source(NAMED), *others], WE) == [NAMED]
-    assert hubs.wanted([source(NAMED)], "") == []
+def test_wanted_is_what_feeds_name_where_the_hub_is_ours_to_ask() -> None:
+    far = NAMED._replace(hub="https://far.example/")
+    assert hubs.wanted([NAMED, far], WE, all_ours) == [NAMED, far]
+    assert hubs.wanted([NAMED, far], WE, lambda site: site == "hub.example") == [NAMED]
+    assert hubs.wanted([NAMED], "", all_ours) == []
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,7 @@ def test_at_most_one_for_a_topic_and_hub_and_a_bound_on_all(monkeypatch: pytest.
     assert steps([NAMED], *twice) == [("unsubscribe", "x2")]
     monkeypatch.setattr(hubs, "MOST_SUBSCRIPTIONS", 3)
     many = [NamedHub("https://hub.example/", f"https://paper.example/{number}") for number in range(9)]
-    assert len(hubs.wanted([source(one) for one in many], WE)) == 3
+    assert len(hubs.wanted(many, WE, all_ours)) == 3
     assert steps(many, *twice) == [("subscribe", None), ("unsubscribe", "x1"), ("unsubscribe", "x2")]
 
 

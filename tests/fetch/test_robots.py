@@ -204,6 +204,26 @@ def test_the_last_good_copy_serves_for_a_day_while_it_cannot_be_had() -> None:
     assert may(robots, 2 * DAY + 4 * HOUR) is Reason.ROBOTS_UNREACHABLE
 
 
+def test_who_was_not_asked_has_said_nothing() -> None:
+    """A shard whose lease ran out may send nothing for a moment: that is no word of the site's."""
+    origin = Origin()
+    robots = Robots(origin, AGENT)
+    origin.answer = failed(None, Reason.STOPPING)
+    assert may(robots, 0.0) is Reason.STOPPING
+    origin.answer = CLOSED
+    assert may(robots, 1.0) is Reason.ROBOTS
+    origin.answer = failed(None, Reason.STOPPING)
+    assert may(robots, DAY + 1) is Reason.ROBOTS  # the last good copy
+    origin.answer = OPEN
+    assert may(robots, DAY + 2) is None
+
+
+def test_one_that_leads_to_a_site_of_another_shard_is_none() -> None:
+    origin = Origin()
+    origin.answer = failed(301, Reason.ELSEWHERE)
+    assert may(Robots(origin, AGENT), 0.0) is None
+
+
 def test_a_busy_server_says_when_to_ask_again() -> None:
     origin = Origin()
     robots = Robots(origin, AGENT)

@@ -7,7 +7,7 @@ import pytest
 from mayfly.core.model import DAY
 from mayfly.store.hints import Hint, HintRow, NamedHub, Subscription
 from mayfly.store.past import PastHint, PastPage
-from mayfly.store.records import ClickRow, ClicksTaken, Hinted, Retention
+from mayfly.store.records import ClickRow, ClicksTaken, Hinted, NewSource, Retention
 from mayfly.store.tables import clicks, hints
 
 
@@ -108,12 +108,24 @@ def test_who_a_hub_tells_of_are_the_active_sources_that_name_it(store, make) -> 
         store.commit(replace(make.crawl(number, 5.0, 1), hub=named))
     urls = [source.url for source in store.sources()]
     assert store.told_of(hub.topic, hub.hub) == urls[:2]
+    assert store.named_hubs() == []  # of feeds alone
     store.commit(make.crawl(0, 6.0, 1))  # says nothing of it
     assert next((source.hub, source.topic) for source in store.sources()) == hub
     store.edit_source(0, state="retired")
     assert store.told_of(hub.topic, hub.hub) == urls[1:2]
     store.commit(replace(make.crawl(1, 6.0, 1), hub=NamedHub()))
     assert store.told_of(hub.topic, hub.hub) == store.told_of("", "") == []
+
+
+def test_what_active_feeds_name_is_known_each_once(store, make) -> None:
+    feeds = [NewSource(f"https://{make.site}/feed-{number}", "feed") for number in range(3)]
+    numbers = store.add_sources(1.0, feeds)
+    hub, other = (NamedHub(f"https://{name}.example/", "https://a.example/feed") for name in ("hub", "other"))
+    for number, named in zip(numbers, (other, hub, hub), strict=True):
+        store.commit(replace(make.crawl(number, 5.0, 1), hub=named))
+    assert store.named_hubs() == [hub, other]
+    store.edit_source(numbers[0], state="retired")
+    assert store.named_hubs() == [hub]
 
 
 @pytest.mark.parametrize("landed", [0, 7])

@@ -3,7 +3,7 @@
 import pytest
 
 from mayfly.store.listings import HostYield
-from mayfly.store.records import Candidate, ClickRow, Estimate, Host, KeptRobots, Minute, NewSource
+from mayfly.store.records import Candidate, ClickRow, Estimate, FetchFailure, Host, KeptRobots, Minute, NewSource, Rest
 
 
 def test_sources_are_numbered_as_they_come_and_known_ones_stay_as_they_are(empty) -> None:
@@ -83,6 +83,10 @@ def test_hosts_and_when_they_were_searched(empty) -> None:
     empty.host_searched("a.example", 3.0, "dns")
     empty.host_searched("b.example", 4.0)
     assert empty.hosts() == [Host("a.example", 1.0, 3.0, "dns"), Host("b.example", 1.0, 4.0, "")]
+    empty.add_hosts(5.0, ["c.example"])
+    assert empty.hosts_due(searched=3.0, failed=3.0) == ["c.example"]
+    assert empty.hosts_due(searched=3.0, failed=3.5) == ["a.example", "c.example"]
+    assert empty.hosts_due(searched=4.5, failed=3.0) == ["a.example", "b.example", "c.example"]
 
 
 def test_candidates_that_leave_the_front_page_are_forgotten_in_time(empty) -> None:
@@ -109,3 +113,13 @@ def test_robots_and_minutes(empty) -> None:
     empty.note_minute(Minute(60.0, 1, 1, 1, 1, 1, 0.25))  # started again within the minute
     assert empty.minutes(0.0) == [Minute(60.0, 2, 3, 4, 5, 6, 0.25), Minute(120.0, 1, 1, 1, 1, 1, 0.5)]
     assert empty.minutes(61.0) == [Minute(120.0, 1, 1, 1, 1, 1, 0.5)]
+    empty.note_minute(Minute(120.0, 5, 2, 0, 0, 0, 1.5))  # another shard, which made four times as many
+    assert empty.minutes(61.0) == [Minute(120.0, 6, 3, 1, 1, 1, pytest.approx((3 * 0.5 + 8 * 1.5) / 11))]
+
+
+def test_sites_that_asked_for_a_rest(store, make) -> None:
+    for at, until in ((5.0, 100.0), (6.0, 50.0)):
+        failure = FetchFailure("source", 0, at, "busy", "", 503, at + 60, Rest(make.site, until))
+        store.commit(failure)
+    assert store.rests(99.0) == [Rest(make.site, 100.0)]
+    assert store.rests(100.0) == []

@@ -17,6 +17,8 @@ from mayfly.crawl.watched import KnownPage, Watched
 from mayfly.store.postgres import PostgresStore
 from mayfly.store.tables.handing import Fate, Handed
 
+_AT_ONCE = 1000  # pages taken in, so that a great many hold up nothing else
+
 
 class Handover:
     """Of one shard."""
@@ -29,8 +31,9 @@ class Handover:
     async def take(self) -> bool:
         """Take in what others found for us, and what became of what we found; whether there was anything."""
         waiting = await self._store.handed_over()
-        new = [one for one in waiting if one.page not in self._told and one.page not in self._parts.pages]
-        self._told = {one.page for one in waiting}
+        unknown = [page for page in waiting if page not in self._told and page not in self._parts.pages][:_AT_ONCE]
+        new = await self._store.handed(unknown) if unknown else []
+        self._told = self._told.intersection(waiting).union(unknown)
         for (source, _), pages in groupby(new, key=lambda one: (one.source, one.found_at)):
             self._found(await self._source(source), list(pages))
         since = self._parts.clock.now() - self._parts.settings.keep_history

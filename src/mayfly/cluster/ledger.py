@@ -13,6 +13,8 @@ from mayfly.cluster.line import Line
 from mayfly.core.allotment import Grants, Report
 from mayfly.core.model import NO_EVIDENCE, Evidence, FloatArray, PerSecond, Seconds
 from mayfly.errors import RunError
+from mayfly.store.postgres_schema import shard_of
+from mayfly.urls import site_of
 
 COORDINATOR = -1  # whose lease is his who deals out the budget
 _PATIENCE: Seconds = 10.0
@@ -44,16 +46,12 @@ FROM offers WHERE version = (SELECT max(version) FROM offers)
 _REPORT = """
 UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
     waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, certainty = $12, fading = $13
-WHERE shard = $1
+WHERE shard = $1 AND EXISTS (SELECT FROM leases WHERE leases.shard = $1 AND epoch = $14)
 """
 _OTHERS = """
 SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0),
     coalesce(sum(certainty), 0), coalesce(sum(fading), 0)
 FROM reports WHERE shard <> $1
-"""
-_ADOPTED = """
-UPDATE subscriptions SET shard = sources.shard FROM sources
-WHERE subscriptions.shard IS NULL AND sources.topic = subscriptions.topic
 """
 
 
@@ -136,7 +134,11 @@ class Ledger:
                     f"INSERT INTO {table} (shard) VALUES ($1) ON CONFLICT DO NOTHING",
                     [*numbers, (COORDINATOR,)] if table == "leases" else numbers,
                 )
-            await connection.execute(_ADOPTED)
+            orphans = await connection.fetch("SELECT id, hub FROM subscriptions WHERE shard IS NULL")
+            await connection.executemany(  # one process has asked these hubs; now those do whose sites they are
+                "UPDATE subscriptions SET shard = $2 WHERE id = $1",
+                [(one["id"], shard_of(site_of(one["hub"]), shards)) for one in orphans],
+            )
 
     async def shards(self) -> list[ShardRow]:
         """All shards, by number."""
@@ -177,11 +179,11 @@ class Ledger:
         rows = await self.line.rows(sql, shard)
         return Offer(*rows[0]) if rows else None
 
-    async def report(self, shard: int, told: Told) -> None:
-        """What it says of itself; no curve: the same as before."""
+    async def report(self, lease: Lease, told: Told) -> None:
+        """What its owner says of a shard; no curve: the same as before. Who is its owner no more is not heard."""
         curve = None if told.curve is None else np.asarray(told.curve, "<f8").tobytes()
         numbers = told.applied, told.used, told.idle, told.waiting, told.lag
-        await self.line.rows(_REPORT, shard, curve, *numbers, *told.evidence)
+        await self.line.rows(_REPORT, lease.shard, curve, *numbers, *told.evidence, lease.epoch)
 
     async def evidence_of_others(self, shard: int) -> Evidence:
         """What all other shards have learned, together."""

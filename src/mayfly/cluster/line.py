@@ -12,14 +12,9 @@ from typing import Any, Self
 import asyncpg
 
 from mayfly.core.model import Seconds
+from mayfly.store import postgres_engine
 
-GONE = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.OperatorInterventionError,
-    OSError,
-    TimeoutError,
-)
+GONE = (*postgres_engine.GONE, asyncpg.TooManyConnectionsError, asyncpg.IdleInTransactionSessionTimeoutError)
 
 _GOODBYE: Seconds = 1.0
 
@@ -61,10 +56,11 @@ class Line:
                 async with asyncio.timeout(self._patience):
                     if self._connection is None or self._connection.is_closed():
                         self._connection = await self._call()
-                    async with self._connection.transaction():
-                        yield self._connection
-            except (*GONE, asyncio.CancelledError):
-                self._hang_up()
+                    await self._connection.execute("BEGIN")
+                    yield self._connection
+                    await self._connection.execute("COMMIT")
+            except BaseException:
+                self._hang_up()  # undoes it, too; to say ROLLBACK would wait for a server that may be silent
                 raise
 
     async def _call(self) -> Any:

@@ -18,6 +18,7 @@ from mayfly.core.model import Seconds
 
 EVERYWHERE = "*"  # as the name of a draining node: all shards are to stop
 _LOOK_EVERY: Seconds = 1.0
+_GONE = 5  # looks at which a node was not there: its drain is over
 _SHARDS_A_SECOND = 100  # asked where they are, at most: an answer costs Ray a millisecond
 log = logging.getLogger("mayfly")
 
@@ -106,6 +107,7 @@ class Placement:
     def __init__(self, fleet: Fleet, wishes: Wishes, shards: int) -> None:
         self._fleet, self._wishes, self._shards = fleet, wishes, shards
         self._pause = max(_LOOK_EVERY, shards / _SHARDS_A_SECOND)
+        self._missed: Counter[str] = Counter()  # looks at which a node that is to be emptied was not there
 
     async def run(self) -> None:
         """Go on for ever; what fails is tried again, for the database and Ray may both be away for a while."""
@@ -121,8 +123,7 @@ class Placement:
     async def step(self) -> bool:
         """One look and what follows from it; whether there was something to do."""
         draining, nodes, placed = await self._wishes.draining(), await self._fleet.nodes(), await self._fleet.placed()
-        for gone in draining - nodes.keys() - {EVERYWHERE}:
-            await self._wishes.set_draining(gone, False)  # one that comes by this name again is another
+        await self._forget_gone(draining - nodes.keys() - {EVERYWHERE})
         found = decide(self._shards, nodes, draining, placed)
         await asyncio.gather(*(self._fleet.create(shard, nodes[node]) for shard, node in found.create))
         await asyncio.gather(*(self._fleet.retire(shard) for shard in found.stop))
@@ -132,3 +133,9 @@ class Placement:
             await self._fleet.retire(shard)
             await self._fleet.create(shard, nodes[node])
         return bool(found)
+
+    async def _forget_gone(self, missing: set[str]) -> None:
+        """A drain ends with its node: one that comes by that name again is another."""
+        self._missed = Counter({node: self._missed[node] + 1 for node in missing})
+        for node in [node for node in missing if self._missed[node] >= _GONE]:
+            await self._wishes.set_draining(node, False)

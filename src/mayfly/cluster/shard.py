@@ -123,7 +123,7 @@ class Shard:
             if self._stopping:
                 return
             crawler.allot(0.0)
-            duty = Duty(crawler, ledger, self.number, cluster)
+            duty = Duty(crawler, ledger, lease, cluster)
             handover = Handover(crawler.parts, store)
             async with beside(crawler, lease.keep(), duty.run(), _hand_over(crawler, handover)):
                 await crawler.run()
@@ -132,8 +132,9 @@ class Shard:
 class Duty:
     """What a shard owes the others: to say what it wants, and to spend no more than it is given."""
 
-    def __init__(self, crawler: Crawler, ledger: Ledger, shard: int, cluster: ClusterSettings) -> None:
-        self._crawler, self._ledger, self._shard, self._cluster = crawler, ledger, shard, cluster
+    def __init__(self, crawler: Crawler, ledger: Ledger, lease: Lease, cluster: ClusterSettings) -> None:
+        self._crawler, self._ledger, self._lease, self._cluster = crawler, ledger, lease, cluster
+        self._shard = lease.shard
         self._grid = price_grid(cluster.price_grid)
         self._applied = 0
         self._beliefs: object = None
@@ -173,7 +174,7 @@ class Duty:
         self._at, self._requests, self._idle = now, requests, crawler.idle
         evidence, waiting = crawler.parts.scheduler.evidence(), len(crawler.parts.pages)
         told = Told(self._applied, used, idle > _IDLE, waiting, lag, await self._curve(), evidence)
-        await self._ledger.report(self._shard, told)
+        await self._ledger.report(self._lease, told)
         await self._share()
 
     async def _curve(self) -> FloatArray | None:

@@ -80,7 +80,8 @@ def next_grants(before: Grants, reports: Sequence[Report | None], budget: PerSec
     room = _room(before, reports, heard, budget)
     price, wish = _wishes(before, reports, room, budget, grid)
     most = spendable(budget, len(reports))
-    goal = before.allotment.copy()
+    granted = float(before.allotment.sum())
+    goal = before.allotment * (most / granted if granted > most * (1 + 1e-9) else 1.0)  # the budget may have been cut
     goal[answered] = _shared(most - float(ceiling[~answered].sum()), wish[answered], room[answered], budget / len(wish))
     return _granted(before, price, goal, ceiling, room, most)
 

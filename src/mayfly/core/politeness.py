@@ -98,9 +98,9 @@ class Bucket:
         self._tokens = self._room
         self._at = now
 
-    def start(self, now: Seconds) -> None:
-        """Begin to count, with one token."""
-        self._tokens, self._at = 1.0, now
+    def start(self, now: Seconds, tokens: float = 1.0) -> None:
+        """Begin to count, with so many tokens."""
+        self._tokens, self._at = tokens, now
 
     def pace(self, rate: PerSecond, now: Seconds) -> None:
         """So many a second from now on; what was saved up is cut to what may be."""

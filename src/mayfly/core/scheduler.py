@@ -269,7 +269,7 @@ class Scheduler:
         if retry_at is None:
             self._wants.hints.proved(fetch.id, right=False)
             self._pages.given_up(fetch.id)
-        else:
+        elif retry_at < np.inf:  # never: another fetches it
             heapq.heappush(self._retries, (retry_at, fetch, site))
         self._landed(fetch, at)
 

@@ -27,6 +27,7 @@ from mayfly.crawl.trends import Trends
 from mayfly.errors import RunError
 from mayfly.store.past import ClockStep
 from mayfly.store.records import Estimate, Minute, Retention
+from mayfly.urls import site_of
 
 _GIGABYTE = 1e9
 _LOOK_AT_EDITS: Seconds = 2.0
@@ -212,13 +213,9 @@ class Chores:
         """Look for the sources of hosts that are new, or were searched long ago."""
         parts = self._parts
         now = parts.clock.now()
-        due = [
-            host.host
-            for host in await parts.store.hosts()
-            if host.found_at is None
-            or host.found_at < now - min(parts.settings.find_every, _SEARCH_AGAIN if host.failure else np.inf)
-        ]
-        await self.search(due)
+        every = parts.settings.find_every
+        due = await parts.store.hosts_due(now - every, now - min(every, _SEARCH_AGAIN))
+        await self.search([host for host in due if parts.door.territory.ours(site_of(host))])
 
     async def search(self, hosts: Sequence[str], done: Callable[[], None] = lambda: None) -> list[Found]:
         """Look for the sources of these hosts, some at a time."""

@@ -38,9 +38,10 @@ from mayfly.crawl.territory import ALL, Territory
 from mayfly.crawl.visits import Visitor
 from mayfly.fetch.http import Fetcher
 from mayfly.fetch.readers import Readers
-from mayfly.fetch.robots import LONGEST_DELAY, Robots
+from mayfly.fetch.robots import KEPT, LONGEST_DELAY, SERVES, Robots
 from mayfly.store.records import KeptRobots
 from mayfly.store.store import Store
+from mayfly.urls import site_of
 
 _LEAST_DELAY: Seconds = 0.001  # the scheduler keeps sites apart only if there is some pause
 _NAP: Seconds = 0.25
@@ -71,7 +72,7 @@ class Crawler:
     ) -> None:
         self._home = home
         clock = clock or Clock()
-        robots = Robots(fetcher, agent, learned=self._keep_robots)
+        robots = Robots(fetcher, agent, fetcher.limits, self._keep_robots)
         self._bucket = Bucket(settings.budget, 0.0)
         pauses = settings.host_delay, settings.address_delay
         door = Doorman(fetcher, robots, self._bucket, clock.now, *pauses, territory)
@@ -146,19 +147,28 @@ class Crawler:
             raise _Stopped
 
     async def _remember(self) -> None:
-        """What an earlier run leaves: robots.txt of all origins, and sites that it may have asked just now."""
-        for kept in await self.parts.store.robots():
-            self._robots.remember(*kept)
+        """What an earlier run leaves: robots.txt, sites it may have asked just now, and those that asked for a rest."""
+        parts, now, door = self.parts, self.parts.clock.now(), self.parts.door
         last = last_beat(self._home)
-        lately = last is not None and self.parts.clock.now() - last < LONGEST_DELAY + _BEAT
-        if lately or self.parts.door.territory.taken:
-            self.parts.door.rest_all()
+        lately = last is not None and now - last < LONGEST_DELAY + _BEAT
+        if lately or door.territory.taken:
+            door.rest_all()
+        for kept in await parts.store.robots():
+            rules = self._robots.remember(*kept)
+            if now < kept.fetched_at + KEPT + SERVES:
+                door.heed(site_of(kept.origin), rules.delay)
+            await asyncio.sleep(0)  # there may be very many
+        for rest in await parts.store.rests(now):
+            if door.territory.ours(rest.site):
+                door.rest(rest.site, rest.until - now)
+                parts.scheduler.observe(events.SitePaced(now, rest.site, rests_until=rest.until))
         beat(self._home)
 
     async def spend(self, seconds: Seconds | None = None) -> None:
         """Spend the budget until told to stop, for so long, or until something fails. Ends with nothing in the air."""
         loop = asyncio.get_running_loop()
-        self._bucket.start(loop.time())
+        # Who takes over may not spend what the one before him has spent already.
+        self._bucket.start(loop.time(), 0.0 if self.parts.door.territory.taken else 1.0)
         until = None if seconds is None else loop.time() + seconds
         try:
             while not self._stopping and (until is None or loop.time() < until):

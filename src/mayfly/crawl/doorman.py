@@ -23,7 +23,7 @@ from mayfly.urls import site_of
 
 _LOOK_UP: Seconds = 1.0  # who waits looks so often whether all is to end
 _STALE: Seconds = 0.5  # a token older than this is given back
-HUB = "hub"  # passages to hubs, which feeds of many shards may share and are asked every other day
+HUB = "hub"  # the kind of passages to hubs
 _MOST_IDLE = 10_000  # sites and addresses remembered although nothing is asked of them now
 
 
@@ -134,10 +134,10 @@ class Doorman:
         else:
             reason = None if known.rules.allows(url) else await self._robots.may(url, now)
         if known is not None and known.rules.delay is not None:
-            self._heed(site_of(url), known.rules.delay)
+            self.heed(site_of(url), known.rules.delay)
         return Reason.STOPPING if reason is not None and self.stopping else reason
 
-    def _heed(self, site: str, delay: Seconds | None) -> None:
+    def heed(self, site: str, delay: Seconds | None) -> None:
         """A Crawl-delay counts for the whole site; it only ever makes us slower."""
         if delay is not None and delay > self.delay_of(site):
             self._paced[site] = delay
@@ -192,7 +192,7 @@ class Passage:
         """The same without a look at robots.txt, for robots.txt."""
         self._release()
         door = self._door
-        if self._kind != HUB and not door.territory.ours(site_of(url)):
+        if not door.territory.ours(site_of(url)):
             return Reason.ELSEWHERE
         turn = door._turn(site_of(url))
         if not turn.idle:

@@ -82,6 +82,8 @@ class Finder:
         visit, url = await self._front(found.host)
         if visit.document is None:
             answer = visit.answer
+            if isinstance(answer, Failed) and answer.reason is Reason.ELSEWHERE:  # its front page is another shard's
+                await self._store.add_hosts(now, hosts_in([answer.url]))
             found.failure = str(answer.reason) if isinstance(answer, Failed) else "nothing to read"
             return
         found.add(url, "front", "")

@@ -163,6 +163,8 @@ class Flights:
         if failed.reason is Reason.STOPPING:
             parts.scheduler.observe(events.FetchFailed(at, fetch, at))
             return
+        if failed.reason is Reason.ELSEWHERE:
+            await self._led_away(source, failed, at)
         retry_at = at + source_retry(source.failures, failed, parts.luck)
         why = retiring.gone(source, failed.reason)
         steps = parts.clock.steps
@@ -177,6 +179,12 @@ class Flights:
         moved = parts.clock.steps - steps
         self._failed(failed, at + moved)
         parts.scheduler.observe(events.FetchFailed(at + moved, fetch, retry_at + moved))
+
+    async def _led_away(self, source: Watched, failed: Failed, at: Seconds) -> None:
+        """A source leads to a site of another shard: that one watches it there."""
+        there = canonical(failed.url)
+        if there is not None and there != source.url and self._parts.patterns.source(there):
+            await self._parts.store.add_sources(at, [NewSource(there, source.kind, source.url)])
 
     # Pages
 

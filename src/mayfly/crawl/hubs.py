@@ -13,7 +13,7 @@ import asyncio
 import logging
 import random
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -61,12 +61,9 @@ def named(source: Watched, answer: Response, document: Document | None, now: Sec
     return None if found == source.hub or now - source.hub_since < HEEDED else found
 
 
-def wanted(sources: Iterable[Watched], public_url: str) -> list[NamedHub]:
-    """What active feeds name, each once; nothing while nobody can call us."""
-    if not public_url:
-        return []
-    names = (source.hub for source in sources if source.active and source.kind == "feed" and source.hub.hub)
-    return list(dict.fromkeys(names))[:MOST_SUBSCRIPTIONS]
+def wanted(names: Iterable[NamedHub], public_url: str, ours: Callable[[str], bool]) -> list[NamedHub]:
+    """What feeds name, where the hub's site is ours to ask; nothing while nobody can call us."""
+    return [name for name in names if public_url and ours(site_of(name.hub))][:MOST_SUBSCRIPTIONS]
 
 
 def due(wants: Sequence[NamedHub], kept: Sequence[Subscription], public_url: str, now: Seconds) -> list[Step]:
@@ -179,7 +176,8 @@ class Hubs:
         parts, public_url = self._parts, self._parts.settings.public_url
         busy = set(self._busy)  # what they do may be kept while we read, or after
         kept = await parts.store.subscriptions()
-        for step in due(wanted(parts.sources, public_url), kept, public_url, parts.clock.now()):
+        wants = wanted(await parts.store.named_hubs(), public_url, parts.door.territory.ours)
+        for step in due(wants, kept, public_url, parts.clock.now()):
             site = site_of(step.hub.hub)
             if step.was is not None and step.do == "forget":
                 await parts.store.change_subscription(step.was, None)

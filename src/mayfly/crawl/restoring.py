@@ -43,15 +43,17 @@ async def restore(
         if failed is not None and row.retry_at is not None and row.retry_at > now:
             scheduler.observe(events.FetchFailed(now, Fetch("source", failed.number), row.retry_at))
     pages: Pages = {}
+    told_of = scheduler.waiting()
+    known = set(told_of)
     for page in await store.waiting():
         first = sources.of(page.sources[0]) if page.sources else None
         if page.found_at < now - settings.keep_history:  # nothing tells the scheduler of it any more
             scheduler.dropped.add(page.page)
-        elif first is not None:
+        elif first is not None and page.page in known:  # else others found it, and it is handed over
             pages[page.page] = KnownPage(page.url, page.site, first.number, page.found_at, page.tries)
             if page.retry_at is not None and page.retry_at > now:
                 scheduler.observe(events.FetchFailed(now, Fetch("page", page.page), page.retry_at))
-    for page_id in scheduler.waiting():
+    for page_id in told_of:
         if page_id not in pages:  # given up, or dropped
             scheduler.observe(events.FetchFailed(now, Fetch("page", page_id)))
     return sources, pages

@@ -83,7 +83,7 @@ class Fetcher:
     ) -> None:
         """`may_send` is asked with the connection in hand, when all that is left to do is to write to it."""
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": ACCEPTED}
-        self._limits = limits
+        self.limits = limits
         self._vetting = vetting or Vetting()
         self._routes = routes or Routes()
         self._keep_alive = keep_alive
@@ -110,10 +110,10 @@ class Fetcher:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,  # a proxy would resolve names out of our sight
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_seconds),
-            max_line_size=self._limits.header_bytes,
-            max_field_size=self._limits.header_bytes,
-            max_headers=self._limits.headers,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.limits.connect_seconds),
+            max_line_size=self.limits.header_bytes,
+            max_field_size=self.limits.header_bytes,
+            max_headers=self.limits.headers,
             headers=self._headers,
         )
         self._session._retry_connection = False  # it would ask again without our leave
@@ -137,7 +137,7 @@ class Fetcher:
         limits: Limits | None = None,
     ) -> Response | Failed:
         """Get `url`, following redirects."""
-        return await self._carry(_Trip(url), {"Accept": accept, **validators.headers()}, may, limits or self._limits)
+        return await self._carry(_Trip(url), {"Accept": accept, **validators.headers()}, may, limits or self.limits)
 
     async def post(
         self, url: str, body: bytes, headers: dict[str, str], *, may: May | None = None, limits: Limits | None = None
@@ -145,7 +145,7 @@ class Fetcher:
         """Send `body`. Whether it was taken is all that is asked: any status from 200 to 299 is an answer, and what
         comes with it is not read. Redirects that mean "send it there" are followed, others are failures.
         """
-        return await self._carry(_Trip(url, body), headers, may, limits or self._limits)
+        return await self._carry(_Trip(url, body), headers, may, limits or self.limits)
 
     async def _carry(self, trip: _Trip, headers: dict[str, str], may: May | None, limits: Limits) -> Response | Failed:
         try:

@@ -29,7 +29,14 @@ _MOST_HOSTS = 100_000
 _AGENT_LINE = re.compile(r"[ \t]*user[ -]?agent(?:[ \t]*:|[ \t])([^#\r\n]*)", re.IGNORECASE)
 _TOKEN = re.compile(r"[a-zA-Z_-]+")
 _NOBODY = "~"  # in no product token
-_NO_WAY_IN = {Reason.FORBIDDEN_ADDRESS, Reason.DNS, Reason.CONNECT, Reason.CONNECT_TIMEOUT, Reason.TLS}  # for any URL
+_NO_WAY_IN = {
+    Reason.FORBIDDEN_ADDRESS,
+    Reason.DNS,
+    Reason.CONNECT,
+    Reason.CONNECT_TIMEOUT,
+    Reason.TLS,
+    Reason.STOPPING,
+}  # for any URL
 
 
 class Rules:
@@ -137,6 +144,9 @@ class Robots:
         self, url: str, now: Seconds, may: Callable[[str], Awaitable[Reason | None]] | None = None
     ) -> Rules:
         """The rules for the origin of `url`; fetched if they are not known, or too old."""
+        return (await self._current(url, now, may)).rules
+
+    async def _current(self, url: str, now: Seconds, may: Callable[[str], Awaitable[Reason | None]] | None) -> Kept:
         kept = self.known(url, now)
         if kept is None:
             origin = _origin(url)
@@ -145,7 +155,7 @@ class Robots:
                 task = self._asking[origin] = asyncio.ensure_future(self._ask(origin, now, may))
                 task.add_done_callback(lambda _: self._asking.pop(origin, None))
             kept = await asyncio.shield(task)
-        return kept.rules
+        return kept
 
     async def _ask(self, origin: str, now: Seconds, may: Callable[[str], Awaitable[Reason | None]] | None) -> Kept:
         answer = await self._fetcher.fetch(
@@ -153,21 +163,22 @@ class Robots:
         )
         return self._learn(origin, answer, now)
 
-    def remember(self, origin: str, body: bytes | None, at: Seconds) -> None:
+    def remember(self, origin: str, body: bytes | None, at: Seconds) -> Rules:
         """A copy from an earlier run; None: there was none."""
         rules = ALLOW_ALL if body is None else read_rules(body, self._agent)
         self._kept[origin] = Kept(rules, at + KEPT, at + KEPT + SERVES)
+        return rules
 
     async def may(
         self, url: str, now: Seconds, may: Callable[[str], Awaitable[Reason | None]] | None = None
     ) -> Reason | None:
         """None if robots.txt allows this URL, else why not."""
-        rules = await self.rules(url, now, may)
-        if rules.allows(url):
+        kept = await self._current(url, now, may)
+        if kept.rules.allows(url):
             return None
-        if rules is not DISALLOW_ALL:
+        if kept.rules is not DISALLOW_ALL:
             return Reason.ROBOTS
-        failed = self._kept[_origin(url)].failed
+        failed = kept.failed
         return failed.reason if failed and failed.reason in _NO_WAY_IN else Reason.ROBOTS_UNREACHABLE
 
     def _learn(self, origin: str, answer: Response | Failed, now: Seconds) -> Kept:
@@ -176,6 +187,8 @@ class Robots:
             kept = Kept(read_rules(answer.body, self._agent), now + KEPT, now + KEPT + SERVES)
             if self._learned:
                 self._learned(origin, answer.body, now)
+        elif answer.reason is Reason.ELSEWHERE:  # it has none of its own; where it leads, that site's own is asked
+            kept = Kept(ALLOW_ALL, now + KEPT, now + KEPT + SERVES)
         elif answer.status is not None and 400 <= answer.status < 500 and answer.status != 429:
             kept = Kept(ALLOW_ALL, now + KEPT, now + KEPT + SERVES)
             if self._learned:
@@ -185,6 +198,8 @@ class Robots:
             wait = min(max(answer.retry_after or ASK_AGAIN, 60.0), KEPT)
             rules = old.rules if old is not None and good else DISALLOW_ALL
             kept = Kept(rules, now + wait, old.good_until if old is not None and good else now, answer)
+            if answer.reason is Reason.STOPPING:
+                return kept  # nobody was asked, so nothing is known
         self._kept[origin] = kept
         self._kept.move_to_end(origin)
         if len(self._kept) > _MOST_HOSTS:

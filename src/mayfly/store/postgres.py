@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from mayfly.core.model import Seconds
+from mayfly.core.model import PageId, Seconds
 from mayfly.store.postgres_database import PostgresDatabase
 from mayfly.store.postgres_engine import PostgresEngine, crawled_by
-from mayfly.store.postgres_schema import SHARDS, shard_of
+from mayfly.store.postgres_schema import SHARDS
 from mayfly.store.pruning import sweep
-from mayfly.store.records import Complaint, Host, Retention
+from mayfly.store.records import Complaint, Retention
 from mayfly.store.table_store import TableStore
 from mayfly.store.tables import checks, handing
 from mayfly.store.tables.handing import Fate, Handed
 from mayfly.store.thread import Fence, StoreThread
-from mayfly.urls import site_of
 
 _SIZE = (
     "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"
@@ -44,19 +44,17 @@ class PostgresStore(TableStore):
         self._thread: StoreThread[PostgresDatabase] = StoreThread(engine)
         super().__init__(self._thread)
 
-    async def hosts(self) -> list[Host]:
-        found = await super().hosts()
-        if self._fence is None:
-            return found
-        return [one for one in found if shard_of(site_of(one.host), self._shards) == self._fence.shard]
-
     async def page_values(self, site: str = "") -> bytes | None:
         row = await self._read(lambda database: database.execute(_LEARNED, (site,)).fetchone())
         return None if row is None else bytes(row[0])
 
-    async def handed_over(self) -> list[Handed]:
-        """Pages of this shard that wait, found by sources of others."""
+    async def handed_over(self) -> list[PageId]:
+        """Pages of this shard that wait, found by others."""
         return await self._read(handing.handed_over)
+
+    async def handed(self, pages: Sequence[PageId]) -> list[Handed]:
+        """Some of those."""
+        return await self._read(lambda database: handing.handed(database, pages))
 
     async def fates(self, behind: int, since: Seconds) -> list[Fate]:
         """What became of pages that sources of this shard found for others since then, behind a cursor."""

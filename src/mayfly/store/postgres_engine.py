@@ -27,6 +27,7 @@ from mayfly.store.thread import Fence
 GONE = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # asked while it was being told that the server stops
     asyncpg.OperatorInterventionError,
     OSError,
     TimeoutError,

@@ -4,6 +4,7 @@ They are those of `schema.py`, with the same names and columns, so that one SQL 
 
 - `shard`, of sources, pages and what happened: a site belongs to one of a fixed number of shards, for ever. A row finds
   its shard itself, so that whoever inserts a page for another need not know. `finder`: the shard whose source found it.
+  `bringer`: the shard that wrote it, which is a third one where a page leads on to another site.
 - `leases`, `reports`, `offers`, `draining`: who may crawl a shard, what it says it could spend, what it is given.
 - a few functions that SQLite has and PostgreSQL has not.
 
@@ -80,7 +81,7 @@ CREATE TABLE pages (
     fetched_at float8, delay float8, status bigint, final_url TEXT NOT NULL DEFAULT '',
     canonical TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', body_hash bigint, duplicate_of bigint,
     warc TEXT NOT NULL DEFAULT '',
-    shard integer GENERATED ALWAYS AS (shard_of(site)) STORED, finder integer
+    shard integer GENERATED ALWAYS AS (shard_of(site)) STORED, finder integer, bringer integer DEFAULT own_shard()
 );
 CREATE INDEX pages_waiting ON pages (shard, id) WHERE outcome = 'waiting';
 CREATE UNIQUE INDEX pages_by_landing ON pages (landed) WHERE landed IS NOT NULL;
@@ -88,6 +89,8 @@ CREATE INDEX pages_by_host ON pages (host, landed) WHERE landed IS NOT NULL;
 CREATE INDEX pages_by_source ON pages (source, landed) WHERE landed IS NOT NULL;
 CREATE INDEX pages_by_body ON pages (body_hash) WHERE outcome = 'fetched' AND body_hash IS NOT NULL;
 CREATE INDEX pages_found_for_others ON pages (finder, landed) WHERE finder <> shard;
+CREATE INDEX pages_found_by_others ON pages (shard, id)
+    WHERE (finder <> shard OR bringer <> shard) AND outcome = 'waiting';
 CREATE FUNCTION pages_found() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     new.finder := (SELECT shard FROM sources WHERE id = new.source);
     RETURN new;
@@ -181,6 +184,7 @@ CREATE TABLE batches (
 );
 
 CREATE TABLE hosts (host TEXT PRIMARY KEY, added_at float8 NOT NULL, found_at float8, failure TEXT NOT NULL DEFAULT '');
+CREATE INDEX hosts_by_search ON hosts (found_at);
 CREATE TABLE candidates (
     host TEXT NOT NULL, url TEXT NOT NULL, first_seen float8 NOT NULL, last_seen float8 NOT NULL,
     PRIMARY KEY (host, url)
@@ -195,7 +199,15 @@ CREATE FUNCTION linked_hosts_gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 CREATE TRIGGER linked_hosts_gone AFTER DELETE ON linked_hosts FOR EACH ROW EXECUTE FUNCTION linked_hosts_gone();
 CREATE TABLE linked_pages (hash bigint PRIMARY KEY, day bigint NOT NULL);
-CREATE TABLE robots (origin TEXT PRIMARY KEY, body bytea, fetched_at float8 NOT NULL);
+CREATE TABLE robots (
+    origin TEXT PRIMARY KEY, body bytea, fetched_at float8 NOT NULL, shard integer
+);
+CREATE INDEX robots_by_shard ON robots (shard);
+CREATE FUNCTION robots_kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    new.shard := own_shard();
+    RETURN new;
+END $$;
+CREATE TRIGGER robots_kept BEFORE INSERT OR UPDATE ON robots FOR EACH ROW EXECUTE FUNCTION robots_kept();
 CREATE TABLE minutes (
     at float8 PRIMARY KEY, crawls bigint NOT NULL, pages bigint NOT NULL, others bigint NOT NULL,
     failures bigint NOT NULL, found bigint NOT NULL, price float8, budget float8

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
-from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.hints import Hint, HintRow, NamedHub, Subscription
 from mayfly.store.listings import (
     Beat,
     Believed,
@@ -40,6 +40,7 @@ from mayfly.store.records import (
     NewSource,
     Outcome,
     Page,
+    Rest,
     Retention,
     Source,
     SourceState,
@@ -88,6 +89,9 @@ class Store(Protocol):
     # Finding
 
     async def hosts(self) -> list[Host]: ...
+    async def hosts_due(self, searched: Seconds, failed: Seconds) -> list[str]:
+        """Those never searched or not since `searched`; where it failed, not since `failed`."""
+
     async def add_hosts(self, at: Seconds, hosts: Sequence[str]) -> None: ...
     async def host_searched(self, host: str, at: Seconds, failure: str = "") -> None: ...
     async def note_candidates(self, at: Seconds, host: str, urls: Sequence[str]) -> None:
@@ -186,6 +190,9 @@ class Store(Protocol):
 
     async def subscription(self, id: str) -> Subscription | None: ...
     async def subscriptions(self) -> list[Subscription]: ...
+    async def named_hubs(self) -> list[NamedHub]:
+        """Hubs and topics that active feeds name, each once; of all shards."""
+
     async def told_of(self, topic: str, hub: str) -> list[str]:
         """Addresses of the active sources whose feed names this hub and is known to it by this topic."""
 
@@ -238,6 +245,9 @@ class Store(Protocol):
         """All that are kept, or those of these origins."""
 
     async def keep_robots(self, robots: KeptRobots) -> None: ...
+    async def rests(self, now: Seconds) -> list[Rest]:
+        """Sites that are to be left alone now."""
+
     async def minutes(self, since: Seconds) -> list[Minute]: ...
     async def crawled_by(self) -> str:
         """Who crawls, as far as the database knows; empty: nobody, or it does not know."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.database import Database
-from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.hints import Hint, HintRow, NamedHub, Subscription
 from mayfly.store.listings import (
     Beat,
     Believed,
@@ -41,6 +41,7 @@ from mayfly.store.records import (
     NewSource,
     Outcome,
     Page,
+    Rest,
     Source,
     SourceState,
     Suggestion,
@@ -138,6 +139,9 @@ class TableStore:
 
     async def hosts(self) -> list[Host]:
         return await self._read(finding.hosts)
+
+    async def hosts_due(self, searched: Seconds, failed: Seconds) -> list[str]:
+        return await self._read(lambda database: finding.hosts_due(database, searched, failed))
 
     async def add_hosts(self, at: Seconds, hosts: Sequence[str]) -> None:
         await self._write(lambda database: finding.add_hosts(database, at, hosts))
@@ -264,6 +268,9 @@ class TableStore:
     async def subscriptions(self) -> list[Subscription]:
         return await self._read(hints.subscriptions)
 
+    async def named_hubs(self) -> list[NamedHub]:
+        return await self._read(hints.named_hubs)
+
     async def told_of(self, topic: str, hub: str) -> list[str]:
         return await self._read(lambda database: hints.told_of(database, topic, hub))
 
@@ -312,6 +319,9 @@ class TableStore:
 
     async def keep_robots(self, robots: KeptRobots) -> None:
         await self._write(lambda database: finding.keep_robots(database, robots))
+
+    async def rests(self, now: Seconds) -> list[Rest]:
+        return await self._read(lambda database: finding.rests(database, now))
 
     async def minutes(self, since: Seconds) -> list[Minute]:
         return await self._read(lambda database: finding.minutes(database, since))

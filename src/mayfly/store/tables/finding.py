@@ -17,6 +17,15 @@ def hosts(database: Database) -> list[Host]:
     return [Host(*row) for row in _rows(database, "SELECT host, added_at, found_at, failure FROM hosts ORDER BY host")]
 
 
+def hosts_due(database: Database, searched: Seconds, failed: Seconds) -> list[str]:
+    """Those never searched, or before a time; where it failed, before another."""
+    sql = (
+        "SELECT host FROM hosts WHERE found_at IS NULL OR found_at < ?1 OR (found_at < ?2 AND failure <> '')"
+        " ORDER BY host"
+    )
+    return [row[0] for row in _rows(database, sql, searched, failed)]
+
+
 def add_hosts(database: Database, at: Seconds, hosts: Sequence[str]) -> None:
     database.executemany(
         "INSERT INTO hosts (host, added_at) VALUES (?, ?) ON CONFLICT DO NOTHING", [(host, at) for host in hosts]
@@ -49,7 +58,7 @@ def candidates(database: Database, host: str) -> list[Candidate]:
 def robots(database: Database, origins: Sequence[str] | None) -> list[KeptRobots]:
     sql = "SELECT origin, body, fetched_at FROM robots"
     if origins is None:
-        return [KeptRobots(*row) for row in _rows(database, f"{sql} ORDER BY origin")]
+        return [KeptRobots(*row) for row in _rows(database, f"{sql} WHERE {database.mine} ORDER BY origin")]
     return [KeptRobots(*row) for origin in origins for row in _rows(database, f"{sql} WHERE origin = ?", origin)]
 
 
@@ -69,6 +78,11 @@ def note_rest(database: Database, rest: Rest, reason: str) -> None:
         " reason = CASE WHEN excluded.until > rests.until THEN excluded.reason ELSE rests.reason END",
         (rest.site, rest.until, storable(reason)),
     )
+
+
+def rests(database: Database, now: Seconds) -> list[Rest]:
+    """Sites that are to be left alone now."""
+    return [Rest(*row) for row in _rows(database, "SELECT site, until FROM rests WHERE until > ? ORDER BY site", now)]
 
 
 def minutes(database: Database, since: Seconds) -> list[Minute]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.database import Database
@@ -36,11 +39,21 @@ class Fate(NamedTuple):
     outcome: Outcome
 
 
-def handed_over(database: Database) -> list[Handed]:
+def handed_over(database: Database) -> list[PageId]:
     """Those that wait."""
+    sql = (
+        f"SELECT id FROM pages WHERE {database.mine} AND (finder <> shard OR bringer <> shard)"
+        " AND outcome = 'waiting' ORDER BY id"
+    )
+    return [row[0] for row in database.execute(sql)]
+
+
+def handed(database: Database, pages: Sequence[PageId]) -> list[Handed]:
+    """All that is to be known of some of them, in their order."""
     rows: list[Any] = database.execute(
-        "SELECT id, source, url, site, found_at, published, rank, anchor, context, retry_at, tries FROM pages"
-        f" WHERE {database.mine} AND finder <> shard AND outcome = 'waiting' ORDER BY id LIMIT {_AT_ONCE}"
+        "SELECT id, source, url, site, found_at, published, rank, anchor, context, retry_at, tries"
+        " FROM carray(?) AS asked CROSS JOIN pages WHERE id = asked.value AND outcome = 'waiting' ORDER BY id",
+        (database.array(np.array(pages, np.int64)),),
     ).fetchall()
     return [Handed(*row) for row in rows]
 

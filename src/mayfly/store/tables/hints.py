@@ -8,7 +8,7 @@ from typing import Any
 
 from mayfly.core.model import Seconds
 from mayfly.store.database import Database
-from mayfly.store.hints import Hint, HintRow, Subscription
+from mayfly.store.hints import Hint, HintRow, NamedHub, Subscription
 from mayfly.store.tables import meta
 from mayfly.store.tables.words import storable
 
@@ -52,6 +52,7 @@ def keep_subscription(database: Database, subscription: Subscription) -> None:
 
 
 def change_subscription(database: Database, was: Subscription, now: Subscription | None) -> bool:
+    database.in_turn()  # crawl and serve both look first, and must not look at once
     if subscription(database, was.id) != was:
         return False
     if now is None:
@@ -70,6 +71,15 @@ def subscriptions(database: Database) -> list[Subscription]:
     sql = f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE {database.mine} ORDER BY topic, id"
     rows: list[Any] = database.execute(sql).fetchall()
     return [Subscription(*row) for row in rows]
+
+
+def named_hubs(database: Database) -> list[NamedHub]:
+    """What active feeds name, each once; of all shards."""
+    rows: list[Any] = database.execute(
+        "SELECT DISTINCT hub, topic FROM sources WHERE topic <> '' AND hub <> '' AND kind = 'feed'"
+        " AND state = 'active' ORDER BY topic, hub"
+    ).fetchall()
+    return [NamedHub(*row) for row in rows]
 
 
 def told_of(database: Database, topic: str, hub: str) -> list[str]:

@@ -43,6 +43,7 @@ class Sweep(NamedTuple):
 
     def forget(self, database: Database, behind: Any, bound: Any) -> int:
         """Forget what the stretch holds of it; how many rows."""
+        database.in_turn()  # what goes is counted, and counts are written in turn
         act = self.how.format(table=self.table)
         database.execute(f"{act} {self._where(behind)}", self._values(behind, bound))
         return database.changes()
