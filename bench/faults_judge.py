@@ -21,6 +21,7 @@ from mayfly.testing.witness import Visit
 SETTLE = CRAWL_DELAY + 1  # after the first request of a new owner: so long the slowest site may wait for its next
 _PATIENCE = 60.0
 _READ_EVERY = 5.0  # once nothing is published any more
+_REST = 4 * CRAWL_DELAY  # so that slow sites have time for their pages
 _SHOWS_ALL = ("/articles.xml.gz", f"{WIRE}/feed.xml")
 _REDIRECT = 302
 
@@ -63,6 +64,7 @@ def judged(stage: Stage, table: Table, broken: list[Broken], disturbed: list[tup
 def lost_pages(stage: Stage, table: Table) -> None:
     """Publish nothing more, have the sources that show all of a site read again, and see what was never asked for."""
     stage.clock.stopped_at = time.time()
+    stage.read_often(_REST, {source.url for source in (stage.others.sources if stage.others else ())})
     stage.read_often(_READ_EVERY, {url for url in stage.trace.source_urls if url.endswith(_SHOWS_ALL)})
     finders = stage.others.finders if stage.others else stage.pages().host_of
     read, trace = stage.pages().baselines(), stage.trace
