@@ -70,7 +70,15 @@ def test_settings_are_those_there_are(tmp_path, monkeypatch) -> None:
     assert cluster.address == f"{the('RayCluster')['metadata']['name']}-head-svc:6379"
     wanted = nodes.environment(tmp_path)
     assert {name: told[name] for name in told if name.startswith("RAY_")}.items() <= wanted.items()
-    assert wanted.keys() - told.keys() == {"RAY_AUTH_TOKEN_PATH"}
+    assert wanted.keys() - told.keys() == {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH"}
+
+
+def test_what_waits_for_the_head_has_the_token() -> None:
+    """KubeRay puts a container before ours in every node's pod, and gives it a copy of `env`, not of `envFrom`."""
+    for pod in pods()[:2]:
+        env = {one["name"]: one for one in pod["spec"]["containers"][0]["env"]}
+        assert env["RAY_AUTH_MODE"]["value"] == nodes.environment(Path())["RAY_AUTH_MODE"] == "token"
+        assert env["RAY_AUTH_TOKEN"]["valueFrom"]["secretKeyRef"]["key"] == "ray-token"
 
 
 def test_every_secret_and_every_map_that_is_asked_for_is_there() -> None:
