@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
+import jsonschema
+import kubernetes_validate
 import pytest
+import yaml
 
-yaml = pytest.importorskip("yaml")
-jsonschema = pytest.importorskip("jsonschema")
-
-from mayfly.cli import layers  # noqa: E402
-from mayfly.cluster import nodes  # noqa: E402
+from mayfly.cli import layers
+from mayfly.cluster import nodes
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 SCHEMA = json.loads(Path(__file__).with_name("raycluster.schema.json").read_text())
@@ -42,6 +42,9 @@ def test_the_cluster_is_as_kuberay_has_it() -> None:
         lambda spec: spec["headGroupSpec"]["rayStartParams"].update({"num-cpus": 0}),
         lambda spec: spec["workerGroupSpecs"][0].update(replica=3),
         lambda spec: spec["headGroupSpec"].pop("template"),
+        lambda spec: spec["headGroupSpec"]["template"]["spec"].update(containers=[]),
+        lambda spec: spec.update(gcsFaultToleranceOptions={"externalStorageNamespace": "mayfly"}),
+        lambda spec: spec.update(upgradeStrategy={"type": "RollingUpdate"}),
     ],
 )
 def test_what_kuberay_would_refuse_is_refused(wrong) -> None:
@@ -52,7 +55,6 @@ def test_what_kuberay_would_refuse_is_refused(wrong) -> None:
 
 
 def test_all_else_is_as_kubernetes_has_it() -> None:
-    kubernetes_validate = pytest.importorskip("kubernetes_validate")
     plain = [one for one in objects() if one["kind"] != "RayCluster"]
     assert len(plain) >= 5 and len(pods()) == 3
     for one in plain + pods():
