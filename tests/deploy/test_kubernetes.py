@@ -1,6 +1,7 @@
 """The manifests are what Kubernetes and KubeRay take, and agree with each other and with the settings there are."""
 
 import json
+import shlex
 from pathlib import Path
 
 import jsonschema
@@ -105,4 +106,6 @@ def test_no_pod_is_root_or_gets_variables_that_look_like_settings() -> None:
 def test_only_nodes_take_shards() -> None:
     head, node = the("RayCluster")["spec"]["headGroupSpec"], the("RayCluster")["spec"]["workerGroupSpecs"][0]
     assert head["rayStartParams"]["num-cpus"] == "0" and "resources" not in head["rayStartParams"]
-    assert nodes.RESOURCE in json.loads(json.loads(node["rayStartParams"]["resources"]))
+    (word,) = shlex.split(node["rayStartParams"]["resources"])  # it goes through a shell
+    assert json.loads(word) == {nodes.RESOURCE: 10000}
+    assert node["rayStartParams"]["resources"].strip("'\"` ") == word  # KubeRay reads it itself, without its quotes
