@@ -69,7 +69,7 @@ def test_settings_are_those_there_are(tmp_path, monkeypatch) -> None:
             patch.setenv(name, value)
         settings, origins = layers.resolve(tmp_path, {})
         cluster, _ = layers.resolve_cluster(tmp_path, {})
-    assert (settings.budget, cluster.shards, origins["budget"]) == (500.0, 256, "environment")
+    assert (settings.budget, cluster.shards, origins["budget"]) == (500.0, 64, "environment")
     assert cluster.address == f"{the('RayCluster')['metadata']['name']}-head-svc:6379"
     wanted = nodes.environment(tmp_path)
     assert {name: told[name] for name in told if name.startswith("RAY_")}.items() <= wanted.items()
@@ -82,6 +82,13 @@ def test_what_waits_for_the_head_has_the_token() -> None:
         env = {one["name"]: one for one in pod["spec"]["containers"][0]["env"]}
         assert env["RAY_AUTH_MODE"]["value"] == nodes.environment(Path())["RAY_AUTH_MODE"] == "token"
         assert env["RAY_AUTH_TOKEN"]["valueFrom"]["secretKeyRef"]["key"] == "ray-token"
+
+
+def test_the_nodes_hold_the_shards_while_one_is_away() -> None:
+    group = the("RayCluster")["spec"]["workerGroupSpecs"][0]
+    (container,) = group["template"]["spec"]["containers"]
+    gigabytes = int(container["resources"]["requests"]["memory"].removesuffix("Gi")) * (group["replicas"] - 1)
+    assert 0.2 * int(the("ConfigMap")["data"]["MAYFLY_CLUSTER_SHARDS"]) < gigabytes  # docs/explanation/scale.md
 
 
 def test_every_secret_and_every_map_that_is_asked_for_is_there() -> None:

@@ -63,6 +63,7 @@ def test_settings_are_those_there_are(tmp_path, monkeypatch) -> None:
         for name, value in told.items():
             patch.setenv(name, value)
         assert layers.resolve(tmp_path, {})[0].store.startswith("postgresql://")
-        assert layers.resolve_cluster(tmp_path, {})[0].address == told["HEAD"]
+        cluster, _ = layers.resolve_cluster(tmp_path, {})
+    assert (cluster.address, cluster.shards) == (told["HEAD"], 64)
     wanted = nodes.environment(tmp_path) | {"RAY_AUTH_TOKEN_PATH": told["RAY_AUTH_TOKEN_PATH"]}
     assert {name: value for name, value in told.items() if name.startswith("RAY_")} == wanted
