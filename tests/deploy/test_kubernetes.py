@@ -11,6 +11,7 @@ import yaml
 
 from mayfly.cli import layers
 from mayfly.cluster import nodes
+from mayfly.cluster.settings import ClusterSettings
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 SCHEMA = json.loads(Path(__file__).with_name("raycluster.schema.json").read_text())
@@ -108,6 +109,12 @@ def test_no_pod_is_root_or_gets_variables_that_look_like_settings() -> None:
         for container in spec["containers"]:
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
             assert container["readinessProbe"] and container["livenessProbe"]
+
+
+def test_a_node_has_time_to_empty_itself() -> None:
+    spec = the("RayCluster")["spec"]["workerGroupSpecs"][0]["template"]["spec"]
+    shards = int(the("ConfigMap")["data"]["MAYFLY_CLUSTER_SHARDS"])
+    assert spec["terminationGracePeriodSeconds"] >= shards * ClusterSettings().fetch_seconds
 
 
 def test_only_nodes_take_shards() -> None:

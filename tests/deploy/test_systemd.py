@@ -12,6 +12,7 @@ import typer.main
 from mayfly.cli import layers
 from mayfly.cli.app import app
 from mayfly.cluster import nodes
+from mayfly.cluster.settings import ClusterSettings
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "systemd"
 UNITS = sorted(FOLDER.glob("*.service"))
@@ -55,6 +56,11 @@ def test_nodes_take_shards_and_the_head_does_not() -> None:
     head, node = (commands(FOLDER / f"mayfly-{which}.service")[0] for which in ("head", "node"))
     assert "--num-cpus=0" in head and not any(word.startswith("--resources") for word in head)
     assert f'--resources={{"{nodes.RESOURCE}": 10000}}' in node and "--address=${HEAD}" in node
+
+
+def test_a_node_has_time_to_empty_itself() -> None:
+    (seconds,) = re.findall(r"^TimeoutStopSec=(\d+)$", (FOLDER / "mayfly-node.service").read_text(), re.MULTILINE)
+    assert int(seconds) >= int(variables()["MAYFLY_CLUSTER_SHARDS"]) * ClusterSettings().fetch_seconds
 
 
 def test_settings_are_those_there_are(tmp_path, monkeypatch) -> None:
