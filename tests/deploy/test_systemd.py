@@ -26,7 +26,8 @@ def commands(unit: Path) -> list[list[str]]:
 
 def variables() -> dict[str, str]:
     lines = (FOLDER / "cluster.env").read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    pairs = [shlex.split(line) for line in lines if line and not line.startswith("#")]  # shells read it, too
+    return dict(pair.split("=", 1) for (pair,) in pairs)
 
 
 def test_systemd_takes_them(tmp_path) -> None:
