@@ -21,7 +21,15 @@ BIN = "/opt/mayfly/bin/"
 
 def commands(unit: Path) -> list[list[str]]:
     found = re.findall(r"^Exec\w+=-?(.*)$", unit.read_text(), re.MULTILINE)
-    return [shlex.split(line) for line in found]
+    return [words(line) for line in found]
+
+
+def words(line: str) -> list[str]:
+    """As systemd.service(5) has it: quotes are around a whole word, and a backslash within double ones escapes."""
+    word = r'"(?:[^"\\]|\\["\\])*"|\'[^\'\\]*\'|[^\s"\'\\]+'
+    assert re.fullmatch(rf"(?:{word})(?: (?:{word}))*", line), f"not as systemd splits words: {line}"
+    bare = [found[1:-1] if found[0] in "\"'" else found for found in re.findall(word, line)]
+    return [re.sub(r"\\(.)", r"\1", found) for found in bare]
 
 
 def variables() -> dict[str, str]:
@@ -51,6 +59,12 @@ def test_what_they_run_is_there(unit) -> None:
                 command = command.commands[words.pop(0)]
             known = {name for option in command.params for name in option.opts}
             assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_a_quote_within_a_word_is_none_to_systemd() -> None:
+    assert words(r'run "--as={\"a\": 1}" plain') == ["run", '--as={"a": 1}', "plain"]
+    with pytest.raises(AssertionError):
+        words("run --as='{\"a\": 1}'")
 
 
 def test_nodes_take_shards_and_the_head_does_not() -> None:
