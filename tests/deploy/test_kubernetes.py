@@ -13,7 +13,8 @@ from mayfly.cli import layers
 from mayfly.cluster import nodes
 from mayfly.cluster.settings import ClusterSettings
 
-FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "deploy" / "kubernetes"
 SCHEMA = json.loads(Path(__file__).with_name("raycluster.schema.json").read_text())
 KUBERNETES = "1.33"
 
@@ -115,6 +116,16 @@ def test_a_node_has_time_to_empty_itself() -> None:
     spec = the("RayCluster")["spec"]["workerGroupSpecs"][0]["template"]["spec"]
     shards = int(the("ConfigMap")["data"]["MAYFLY_CLUSTER_SHARDS"])
     assert spec["terminationGracePeriodSeconds"] >= shards * ClusterSettings().fetch_seconds
+
+
+def test_the_image_is_of_this_checkout_and_has_the_ray_of_the_manifest() -> None:
+    lines = (FOLDER / "Containerfile").read_text().splitlines()
+    (install,) = [line for line in lines if line.startswith("RUN ")]
+    copied = [name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]]
+    assert "--constraint /mayfly/constraints.txt" in install and "constraints.txt" in copied
+    assert all((ROOT / name).exists() for name in copied)
+    pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    assert the("RayCluster")["spec"]["rayVersion"] == pinned["ray"]
 
 
 def test_only_nodes_take_shards() -> None:
