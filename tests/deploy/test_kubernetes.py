@@ -1,7 +1,10 @@
 """The manifests are what Kubernetes and KubeRay take, and agree with each other and with the settings there are."""
 
 import json
+import os
 import shlex
+import subprocess
+import time
 from pathlib import Path
 
 import jsonschema
@@ -110,6 +113,26 @@ def test_no_pod_is_root_or_gets_variables_that_look_like_settings() -> None:
         for container in spec["containers"]:
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
             assert container["readinessProbe"] and container["livenessProbe"]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_head_places_the_shards_as_soon_as_it_can(refused, tmp_path) -> None:
+    """A pod is not ready before its hook has ended: so that goes on behind it, until it has succeeded."""
+    (container,) = the("RayCluster")["spec"]["headGroupSpec"]["template"]["spec"]["containers"]
+    shell, dash, line = container["lifecycle"]["postStart"]["exec"]["command"]
+    log, tried = tmp_path / "log", tmp_path / "mayfly"
+    tried.write_text(f'#!/bin/sh\necho "mayfly $*"\ntest $(grep -c mayfly {log}) = 3 || exit 1\necho up\n')
+    tried.chmod(0o755)
+    here = line.replace("sleep 10", "sleep 0.01")
+    for path, there in (("/proc/1/fd/1", tmp_path if refused else log), ("/var/lib/mayfly/up.log", log)):
+        assert path in line
+        here = here.replace(path, str(there))
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.run([shell, dash, here], env=environment, timeout=5).returncode == 0
+    until = time.monotonic() + 10
+    while not (log.exists() and "up\n" in log.read_text().splitlines(keepends=True)) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert log.read_text().splitlines() == ["mayfly cluster up"] * 3 + ["up"]
 
 
 def test_a_node_has_time_to_empty_itself() -> None:
