@@ -1,11 +1,13 @@
-# make demo    the main job on this machine, no internet
-# make test    the whole test suite
-# Both set up .venv first, if it is not there or pyproject.toml has changed.
+# make demo           the main job on this machine, no internet
+# make test           the whole test suite
+# make bench          figures beside their limits; make bench-cluster those of a cluster, as root
+# make faults         a cluster while its machines break, as root
+# All set up .venv first, if it is not there or pyproject.toml has changed.
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench faults fuzz docs screenshots clean
+.PHONY: setup demo test lint bench bench-cluster faults fuzz docs screenshots clean
 
 demo: setup
 	$(BIN)/mayfly demo
@@ -35,6 +37,12 @@ bench: setup
 	$(BIN)/python bench/clicks.py
 	$(BIN)/python bench/study.py
 	$(BIN)/python bench/feedback.py storm
+
+# Four shards against one process, and two machines against one (network namespaces, so as root on Linux): about a quarter of an
+# hour, on a machine that does nothing else.
+bench-cluster: setup
+	$(BIN)/python bench/cluster_quality.py
+	$(BIN)/python bench/cluster_speed.py
 
 # A cluster on three machines (network namespaces, so as root on Linux) while they break: half an hour, each fault five times.
 faults: setup

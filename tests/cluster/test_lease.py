@@ -103,3 +103,16 @@ def make_source():
     from mayfly.store.records import NewSource
 
     return lambda number: NewSource(f"https://p{number}.example/", "front")
+
+
+def test_shards_that_nobody_owns_are_known_while_others_are_owned(land) -> None:
+    async def work() -> None:
+        async with land.store(read_only=True) as store:
+            assert await store.unowned() == [], "no cluster crawls"
+            ours = lease(land, "a")
+            await ours.take()
+            assert await store.unowned() == [1]
+            await asyncio.sleep(SECONDS + 0.1)
+            assert await store.unowned() == []
+
+    land.run(work)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mayfly.core.model import DAY, HOUR, MINUTE
-from mayfly.crawl.health import Finding, disk_low, findings, usual_rate
+from mayfly.crawl.health import Finding, disk_low, findings, shards_unowned, usual_rate
 from mayfly.fetch.reasons import Reason
 from mayfly.store.records import Estimate, Host, Memory, Minute, Page, Source
 
@@ -26,6 +26,12 @@ def found(*sources: Source, hosts=(), minutes=RUNNING, budget=None) -> list[Find
 def only(**changes) -> Finding:
     (finding,) = found(replace(WELL, **changes))
     return finding
+
+
+def test_shards_that_nobody_crawls_are_named() -> None:
+    (said,) = shards_unowned([3, 7])
+    assert said.what == "shards-unowned" and said.attention and said.says.endswith("3, 7")
+    assert shards_unowned(range(99))[0].says.endswith("8, 9, …") and shards_unowned([]) == []
 
 
 def test_what_is_well_is_left_alone() -> None:

@@ -180,3 +180,14 @@ def test_a_full_disk_leaves_no_half_record(tmp_path) -> None:
     records = list(by_fastwarc(archives(tmp_path)[0].read_bytes()))
     assert [kind for kind, *_ in records] == ["warcinfo"] + ["response", "request"] * 2
     assert records[3][3] == b"after"
+
+
+def test_several_write_to_a_folder_and_each_forgets_its_own(tmp_path) -> None:
+    ours, theirs = WarcWriter(tmp_path, part="001"), WarcWriter(tmp_path, part="002")
+    places = [writer.write(Answer()) for writer in (ours, theirs)]
+    assert len({place.partition(":")[0] for place in places}) == 2
+    theirs.close()
+    assert ours.prune(1e12, 0.0, 0) == 0 and len(archives(tmp_path)) == 2
+    assert all(b"".join(raw_records(tmp_path, place)) for place in places)
+    assert theirs.prune(1e12, 0.0, 0) == 1 and archives(tmp_path) == unfinished(tmp_path)
+    ours.close()

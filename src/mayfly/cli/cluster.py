@@ -12,6 +12,7 @@ import typer
 from mayfly.cli import options, words
 from mayfly.cli.home import API, DEFAULT, Home, all_but, existing, note_run, prepare, require_contact, takes_settings
 from mayfly.cli.layers import CLUSTER, resolve, resolve_cluster
+from mayfly.cluster.placement import EVERYWHERE
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core.model import Seconds
 from mayfly.crawl.settings import Settings
@@ -29,6 +30,7 @@ app = typer.Typer(
 T = TypeVar("T")
 _NODES = 3  # of a new local cluster
 _PLACED_WITHIN: Seconds = 180.0
+_STOPPED_WITHIN: Seconds = 30.0  # and two leases
 _LOOK_EVERY: Seconds = 0.2
 _WHERE = ("store", "cluster.address", "cluster.auth")  # settings by which a running cluster is found
 _CRAWL = [name for name in all_but(API) if f"cluster.{name}" not in CLUSTER]
@@ -96,7 +98,6 @@ def drain(
     Example: mayfly cluster drain node-2
     """
     from mayfly.cluster.joining import joined
-    from mayfly.cluster.placement import EVERYWHERE
 
     settings, cluster = _known(existing(home), flags)
     wish = node or EVERYWHERE
@@ -107,7 +108,10 @@ def drain(
     with joined(home, cluster):
         _check_node(node, _with_ledger(settings, lambda ledger: ledger.draining()))
         _with_ledger(settings, lambda ledger: ledger.set_draining(wish, True))
-        _await_empty(node, cluster)
+        if node is None:
+            _await_stopped(cluster)
+        else:
+            _await_empty(node, cluster)
     words.say(f"{node or 'every node'} is empty")
 
 
@@ -125,10 +129,14 @@ def down(flags: dict[str, Any], home: Home = DEFAULT) -> None:
     running = None if cluster.address else nodes.local(home)
     if running is None and not cluster.address:
         raise UsageError(f"no cluster of {home} runs on this machine; --address names a Ray elsewhere")
-    if answers(address := address_of(home, cluster)):
+    try:
+        if not answers(address := address_of(home, cluster)):
+            raise RunError(f"Ray does not answer at {address}")
         _stop(home, settings, cluster)
-    elif running is None:
-        raise RunError(f"Ray does not answer at {address}; what runs there of ours cannot be stopped from here")
+    except RunError as error:
+        if running is None:
+            raise
+        words.say(f"{error}; ended all the same: what was in the air is due again when the leases are over", err=True)
     if running is not None:
         nodes.end(home, running)
     words.say("The cluster has ended; mayfly cluster up goes on where it was.")
@@ -180,6 +188,9 @@ async def _open(ledger: Ledger, settings: Settings, shards: int) -> None:
     async with PostgresStore(settings.store, shards=shards):
         pass  # its tables are there from now on
     await ledger.start(shards)
+
+
+async def _end_drains(ledger: Ledger) -> None:
     for node in await ledger.draining():
         await ledger.set_draining(node, False)
 
@@ -198,10 +209,12 @@ def _grow(home: Path, cluster: ClusterSettings, count: int | None) -> list[str]:
 
 
 def _crawl(home: Path, settings: Settings, cluster: ClusterSettings, surplus: list[str]) -> None:
-    from mayfly.cluster.actors import Orders, start_coordinator
+    from mayfly.cluster.actors import Orders, remove_coordinator, start_coordinator
     from mayfly.cluster.joining import address_of, joined
 
     with joined(home, cluster):
+        remove_coordinator()  # it has the orders of before, and would carry them out as soon as no drain holds it back
+        _with_ledger(settings, _end_drains)
         start_coordinator(Orders(home.resolve(), settings, cluster))
         _await_placed(cluster)
         for node in surplus:
@@ -227,11 +240,10 @@ def _take(home: Path, settings: Settings, cluster: ClusterSettings, node: str) -
 def _stop(home: Path, settings: Settings, cluster: ClusterSettings) -> None:
     from mayfly.cluster.actors import remove_coordinator
     from mayfly.cluster.joining import joined
-    from mayfly.cluster.placement import EVERYWHERE
 
     with joined(home, cluster):
         _with_ledger(settings, lambda ledger: ledger.set_draining(EVERYWHERE, True))
-        _await_empty(None, cluster)
+        _await_stopped(cluster)
         remove_coordinator()
 
 
@@ -258,17 +270,25 @@ def _await_placed(cluster: ClusterSettings) -> None:
     _await("shards", cluster.shards, running, _PLACED_WITHIN + cluster.shards)
 
 
-def _await_empty(node: str | None, cluster: ClusterSettings) -> None:
-    """Wait until no shard is there; each may take as long as a fetch does."""
-    from mayfly.cluster.actors import places, running_shards
+def _await_empty(node: str, cluster: ClusterSettings) -> None:
+    """Wait until no shard is there; they move one by one, and each may take as long as a fetch does."""
+    from mayfly.cluster.actors import places
 
     def there() -> int:
-        if node is None:
-            return len(running_shards())
         return sum(place in (node, None) for place in places().values())  # None may come up there again
 
     begun = there()
     _await("shards", begun, lambda: begun - there(), _PLACED_WITHIN + begun * cluster.lease)
+
+
+def _await_stopped(cluster: ClusterSettings) -> None:
+    """Wait until no shard runs: the coordinator stops them, all at once; or we do, if there is none."""
+    from mayfly.cluster.actors import coordinator_lives, running_shards, stop_shards
+
+    begun = len(running_shards())
+    if not coordinator_lives():
+        stop_shards(cluster.lease)
+    _await("shards", begun, lambda: begun - len(running_shards()), 2 * cluster.lease + _STOPPED_WITHIN)
 
 
 def _await(label: str, total: int, done: Callable[[], int], within: Seconds) -> None:

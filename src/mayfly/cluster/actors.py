@@ -95,7 +95,7 @@ class CoordinatorActor:
 
     async def status(self) -> dict[str, Any]:
         """Where it runs, and where the shards do."""
-        return {"node": _this_node(), "pid": os.getpid(), "placed": await self._fleet.placed()}
+        return {"node": _this_node(), "pid": os.getpid(), "placed": await self._fleet.seen()}
 
     async def stop(self) -> None:
         """Make no more prices and moves."""
@@ -121,12 +121,19 @@ class RayFleet:
 
     async def placed(self) -> dict[int, str | None]:
         """The node of every shard that has an actor; one that was stopped and left behind is taken away here."""
-        numbers = await asyncio.to_thread(running_shards)
-        told = dict(zip(numbers, await asyncio.gather(*map(self._where, numbers)), strict=True))
+        told = await self._told()
         for number in [number for number, node in told.items() if node == STOPPED]:
             await self._forget(number)
             del told[number]
         return told
+
+    async def seen(self) -> dict[int, str | None]:
+        """The same, and nothing is done about it."""
+        return {number: node for number, node in (await self._told()).items() if node != STOPPED}
+
+    async def _told(self) -> dict[int, str | None]:
+        numbers = await asyncio.to_thread(running_shards)
+        return dict(zip(numbers, await asyncio.gather(*map(self._where, numbers)), strict=True))
 
     async def create(self, shard: int, node: str) -> None:
         """Start a shard, on this node or, if that is gone, on any."""
@@ -209,6 +216,27 @@ def start_coordinator(orders: Orders) -> Any:
     _remove(COORDINATOR)
     options = _options(COORDINATOR, share=0.001)
     return ray.remote(CoordinatorActor).options(**options).remote(orders.told())
+
+
+def coordinator_lives() -> bool:
+    """Whether there is one, be it that Ray starts it again."""
+    import ray
+
+    try:
+        return ray.get_actor(COORDINATOR, NAMESPACE) is not None
+    except ValueError:
+        return False
+
+
+def stop_shards(patience: Seconds) -> None:
+    """Let all shards land what is in the air and give their leases back, and take them away."""
+    import ray
+
+    shards = [ray.get_actor(shard_name(number), NAMESPACE) for number in running_shards()]
+    if shards:
+        ray.wait([shard.stop.remote() for shard in shards], num_returns=len(shards), timeout=patience)
+    for shard in shards:
+        ray.kill(shard, no_restart=True)
 
 
 def remove_coordinator() -> None:

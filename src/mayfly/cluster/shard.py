@@ -46,7 +46,7 @@ class Shard:
     """Of one number; runs in any process, once everywhere."""
 
     def __init__(self, home: Path, settings: Settings, cluster: ClusterSettings, number: int, owner: str) -> None:
-        self._home = home / f"shard-{number:03d}"
+        self._home = home
         self._settings, self._cluster = settings, cluster
         self.number, self.owner = number, owner
         self._stopping = False
@@ -56,7 +56,6 @@ class Shard:
 
     async def run(self) -> None:
         """Until it is told to stop."""
-        self._home.mkdir(parents=True, exist_ok=True)
         try:
             async with Ledger(self._settings.store, self._cluster.margin) as ledger:
                 while not self._stopping:
@@ -118,7 +117,8 @@ class Shard:
         store = PostgresStore(
             settings.store, shards=cluster.shards, fence=lease, crawls=True, idle=cluster.margin, patience=cluster.lease
         )
-        async with opened(self._home, replace(settings, readers=1), store, territory) as crawler:
+        share = replace(settings, readers=1, warc_gigabytes=settings.warc_gigabytes / cluster.shards)
+        async with opened(self._home, share, store, territory, f"{self.number:03d}") as crawler:
             self._crawler = crawler
             if self._stopping:
                 return

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mayfly.core.model import HOUR, Seconds
-from mayfly.crawl.health import Finding, disk_low, findings
+from mayfly.crawl.health import Finding, disk_low, findings, shards_unowned
 from mayfly.crawl.lock import holder
 from mayfly.crawl.settings import Settings
 from mayfly.store.store import Store
@@ -33,7 +33,8 @@ async def look(store: Store, home: Path, settings: Settings, now: Seconds) -> Ch
     found = findings(sources, await store.hosts(), minutes, now, budget, crawls, failed)
     free = shutil.disk_usage(home).free / 1e9
     active = sum(1 for source in sources if source.state == "active")
-    return Checkup([*disk_low(free, settings.free_gigabytes, str(home)), *found], active)
+    unowned = shards_unowned(await store.unowned())
+    return Checkup([*unowned, *disk_low(free, settings.free_gigabytes, str(home)), *found], active)
 
 
 async def crawled_by(store: Store, home: Path) -> str:

@@ -20,6 +20,7 @@ IN_A_ROW = 3  # failures, or crawls without another body
 FEW_PAGES = 5  # fewer tell nothing of a source
 _KNOWN: Seconds = 6 * HOUR  # it takes so long to know how much a source shows
 STOPPED: Seconds = 5 * MINUTE  # without a minute noted
+_NAMED = 10  # shards in a sentence
 _SENTENCES = {str(reason): reason.sentence for reason in Reason}
 _AGAIN = {str(reason) for reason in Reason if reason.again}
 _MUST_SHOW = ("front", "feed", "sitemap")  # what such a source shows none of, is not read
@@ -67,6 +68,15 @@ def findings(
         *budget_unused(minutes, active, now, budget),
     ]
     return sorted(found, key=lambda finding: not finding.attention)
+
+
+def shards_unowned(shards: Sequence[int]) -> list[Finding]:
+    """Parts of a cluster's sites that nobody crawls."""
+    if not shards:
+        return []
+    named = ", ".join(map(str, shards[:_NAMED])) + (", …" if len(shards) > _NAMED else "")
+    says = f"{len(shards)} shards are nobody's, so their sites are not crawled: {named}"
+    return [Finding("shards-unowned", "the cluster", None, says, "see mayfly cluster status, and the logs of Ray")]
 
 
 def disk_low(free_gigabytes: float, least_gigabytes: float, where: str) -> list[Finding]:

@@ -19,9 +19,14 @@ from mayfly.store.warc import WarcWriter
 
 
 @contextlib.asynccontextmanager
-async def opened(home: Path, settings: Settings, store: Store, territory: Territory = ALL) -> AsyncIterator[Crawler]:
-    """A crawler on a home and a store, which is opened and closed with it."""
-    archive = WarcWriter(home / WARC) if settings.warc else None
+async def opened(
+    home: Path, settings: Settings, store: Store, territory: Territory = ALL, part: str = ""
+) -> AsyncIterator[Crawler]:
+    """A crawler on a home and a store, which is opened and closed with it; or one that is a part of a crawl."""
+    archive = WarcWriter(home / WARC, part=part) if settings.warc else None
+    if part:
+        home = home / f"shard-{part}"
+        home.mkdir(parents=True, exist_ok=True)
     going = fetcher_of(settings, territory)
     try:
         async with store, going as fetcher, Readers(settings.readers) as readers:

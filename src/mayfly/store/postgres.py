@@ -26,6 +26,12 @@ _LEARNED = (  # by a shard, or by one process
 )
 
 
+_UNOWNED = """
+SELECT shard FROM leases WHERE shard >= 0 AND (owner = '' OR until < clock_timestamp())
+AND EXISTS (SELECT FROM leases WHERE shard >= 0 AND owner <> '' AND until > clock_timestamp()) ORDER BY shard
+"""
+
+
 class PostgresStore(TableStore):
     """Implements `store.Store`; of one shard, if it is given a fence."""
 
@@ -64,6 +70,9 @@ class PostgresStore(TableStore):
 
     async def crawled_by(self) -> str:
         return await self._read(crawled_by)
+
+    async def unowned(self) -> list[int]:
+        return await self._read(lambda database: [row[0] for row in database.execute(_UNOWNED)])
 
     async def stats(self) -> dict[str, float]:
         return await self._read(_stats)

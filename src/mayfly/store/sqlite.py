@@ -25,6 +25,9 @@ class SqliteStore(TableStore):
     async def crawled_by(self) -> str:
         return ""  # the home's lock knows
 
+    async def unowned(self) -> list[int]:
+        return []
+
     async def stats(self) -> dict[str, float]:
         return await self._read(care.stats)
 

@@ -252,6 +252,9 @@ class Store(Protocol):
     async def crawled_by(self) -> str:
         """Who crawls, as far as the database knows; empty: nobody, or it does not know."""
 
+    async def unowned(self) -> list[int]:
+        """Shards that nobody crawls while a cluster crawls others."""
+
     async def stats(self) -> dict[str, float]:
         """Counts of all that is kept, and its size in bytes."""
 

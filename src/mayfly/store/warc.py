@@ -56,8 +56,11 @@ class Answer(Protocol):
 class WarcWriter:
     """Writes answers to files of a folder. May be called from several threads; compressing takes its time."""
 
-    def __init__(self, folder: Path, *, agent: str = "", max_bytes: int = 1 << 30, max_seconds: Seconds = DAY) -> None:
-        self._folder, self._agent = folder, agent
+    def __init__(
+        self, folder: Path, *, agent: str = "", max_bytes: int = 1 << 30, max_seconds: Seconds = DAY, part: str = ""
+    ) -> None:
+        """`part`: whose files these are, where several write to the folder."""
+        self._folder, self._agent, self._part = folder, agent, f"{part}-" if part else ""
         self._max_bytes, self._max_seconds = max_bytes, max_seconds
         self._lock = threading.Lock()
         self._file: BinaryIO | None = None
@@ -90,7 +93,7 @@ class WarcWriter:
     def prune(self, now: Seconds, keep_seconds: Seconds, max_total_bytes: int) -> int:
         """Delete files whose last answer is too old, and the oldest while all are too large together; how many."""
         with self._lock:
-            files = [path for path in archives(self._folder) if path != self._path]
+            files = [path for path in archives(self._folder, self._part) if path != self._path]
             total = self._size + sum(path.stat().st_size for path in files)
             deleted = 0
             for path in files:
@@ -116,7 +119,8 @@ class WarcWriter:
         self._folder.mkdir(parents=True, exist_ok=True)
         stamp = datetime.fromtimestamp(at, UTC).strftime(_NAME_TIME)
         number = 0
-        while (path := self._folder / f"mayfly-{stamp}-{number:05}.warc.gz{OPEN}").exists() or final(path).exists():
+        name = f"mayfly-{stamp}-{self._part}"
+        while (path := self._folder / f"{name}{number:05}.warc.gz{OPEN}").exists() or final(path).exists():
             number += 1
         self._file = path.open("xb", buffering=0)
         self._path, self._size, self._begun = path, 0, at
@@ -142,9 +146,9 @@ class WarcWriter:
             self._file, self._size = None, 0
 
 
-def archives(folder: Path) -> list[Path]:
+def archives(folder: Path, part: str = "") -> list[Path]:
     """All files, unfinished ones, too, the oldest first."""
-    return sorted(path for path in folder.glob("mayfly-*.warc.gz*") if path.name.endswith((".warc.gz", OPEN)))
+    return sorted(path for path in folder.glob(f"mayfly-*-{part}*.warc.gz*") if path.name.endswith((".warc.gz", OPEN)))
 
 
 def unfinished(folder: Path) -> list[Path]:
