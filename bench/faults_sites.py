@@ -2,7 +2,7 @@
 
 A wire service has one feed, of pages elsewhere: of newspapers, which show them too; of quiet sites, which nobody else
 links; and links of a shortener, which lead to the wire's own pages or to quiet sites. Slow sites ask for a pause in
-their robots.txt that is longer than the lease, and have a feed and pages of their own.
+their robots.txt that is longer than the lease; the wire alone shows their pages, so that they wait for nothing else.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from mayfly.urls import site_of
 
 CRAWL_DELAY: Seconds = 7.0
 WIRE = "wire.test"
+FEED = f"http://{WIRE}/feed.xml"
 _SLOW_SITES = 2
 _WIRE_EVERY: Seconds = 1.0  # a page of a quiet site or of its own
 _NEWSPAPERS = 20  # each so many-th page of theirs is on the wire as well
-_SLOW_EVERY: Seconds = 40.0
+_SLOW_EVERY: Seconds = 12.0  # a page of each slow site: it is asked more often than not when it may be
 _SHOWN = 300  # entries of a feed: five minutes of the wire, for whoever was away
 _SEED = 77
 _NOT_FOUND = Reply(b"nothing here\n", 404, "text/plain")
@@ -59,43 +60,41 @@ class Others:
         quiet = [_named("quiet", shard, shards) for shard in elsewhere]
         self.slow = [_named("slow", shard, shards) for shard in (home, *elsewhere)[:_SLOW_SITES]]
         numbers = count()
-        made = {WIRE: _wire(quiet, self._short, np.arange(begin, trace.end, _WIRE_EVERY), numbers)}
+        own = _wire(quiet, self._short, np.arange(begin, trace.end, _WIRE_EVERY), numbers)
         for host in self.slow:
-            made[host] = _own(host, np.arange(begin, trace.end, _SLOW_EVERY), numbers)
-        self._stories = {entry.page: entry for entries in made.values() for entry in entries}
-        self._hops = {entry.shown: entry.page for entry in made[WIRE] if entry.shown != entry.page}
-        self.trace, self.finders = _grown(trace, made)
+            own += _own(host, np.arange(begin, trace.end, _SLOW_EVERY), numbers)
+        self._stories = {entry.page: entry for entry in own}
+        self._hops = {entry.shown: entry.page for entry in own if entry.shown != entry.page}
+        self.trace = _grown(trace, own)
+        self.finders = [urlsplit(url).hostname or "" for url in trace.page_urls] + [WIRE] * len(own)
         of_papers = np.argsort(trace.published)[::_NEWSPAPERS]
         also = [Entry(float(trace.published[page]), trace.page_urls[page], trace.page_urls[page]) for page in of_papers]
-        self._feeds = {**made, WIRE: sorted(made[WIRE] + also, key=lambda entry: entry.at)}
-        self._moments = {host: [entry.at for entry in entries] for host, entries in self._feeds.items()}
-        self.sites: dict[str, Site] = {host: partial(self._answer, host) for host in (*made, *quiet, self._short)}
+        self._feed = sorted(own + also, key=lambda entry: entry.at)
+        self._moments = [entry.at for entry in self._feed]
+        hosts = (WIRE, self._short, *quiet, *self.slow)
+        self.sites: dict[str, Site] = {host: partial(self._answer, host) for host in hosts}
         self.paced = {site_of(host): CRAWL_DELAY for host in self.slow}
 
     @property
     def sources(self) -> list[NewSource]:
-        """The feeds; those of slow sites are read as often as their pause allows, so that each takeover meets it."""
-        return [
-            NewSource(_feed(host), "feed", pinned=CRAWL_DELAY if host in self.slow else None) for host in self._feeds
-        ]
+        return [NewSource(FEED, "feed")]
 
     def _answer(self, host: str, request: Request) -> Reply:
         now, url = self._clock(), f"http://{host}{request.path}"
         if request.path == "/robots.txt" and host in self.slow:
             return Reply(f"User-agent: *\nCrawl-delay: {CRAWL_DELAY:g}\n".encode(), type="text/plain")
-        if url == _feed(host) and host in self._feeds:
-            return self._listed(host, now)
+        if url == FEED:
+            return self._listed(now)
         if url in self._hops:
             return Reply(status=302, headers=(("Location", self._hops[url]),))
         entry = self._stories.get(url)
         return _NOT_FOUND if entry is None or entry.at > now else _article(host, entry)
 
-    def _listed(self, host: str, now: Seconds) -> Reply:
-        upto = bisect_right(self._moments[host], now)
-        entries = self._feeds[host][max(0, upto - _SHOWN) : upto]
-        body = pages.rss(
-            _frame(host), [_story(entry) for entry in reversed(entries)], now if not entries else entries[-1].at
-        )
+    def _listed(self, now: Seconds) -> Reply:
+        upto = bisect_right(self._moments, now)
+        entries = self._feed[max(0, upto - _SHOWN) : upto]
+        changed = entries[-1].at if entries else now
+        body = pages.rss(_frame(WIRE), [_story(entry) for entry in reversed(entries)], changed)
         return _tagged(body.encode(), "application/rss+xml; charset=utf-8")
 
 
@@ -114,27 +113,23 @@ def _own(host: str, moments: np.ndarray, numbers: count[int]) -> list[Entry]:
     return [Entry(at, page, page, number) for at, number, page in shown]
 
 
-def _grown(trace: Trace, made: dict[str, list[Entry]]) -> tuple[Trace, list[str]]:
-    """The trace with these pages and their feeds; and for each page the host of the sources that show it."""
-    entries = [entry for of_host in made.values() for entry in of_host]
-    sources, links = len(trace.source_urls), [len(of_host) for of_host in made.values()]
-    at = np.array([entry.at for entry in entries])
-    grown = replace(
+def _grown(trace: Trace, own: list[Entry]) -> Trace:
+    """The trace with these pages and the feed that shows them."""
+    at, feed, first = np.array([entry.at for entry in own]), len(trace.source_urls), len(trace.page_ids)
+    return replace(
         trace,
-        source_ids=[*trace.source_ids, *(str(sources + number) for number in range(len(made)))],
-        source_urls=[*trace.source_urls, *map(_feed, made)],
-        hosts=[*trace.hosts, *made],
-        kinds=[*trace.kinds, *("feed" for _ in made)],
-        page_ids=[*trace.page_ids, *(str(len(trace.page_ids) + number) for number in range(len(entries)))],
-        page_urls=[*trace.page_urls, *(entry.page for entry in entries)],
+        source_ids=[*trace.source_ids, str(feed)],
+        source_urls=[*trace.source_urls, FEED],
+        hosts=[*trace.hosts, WIRE],
+        kinds=[*trace.kinds, "feed"],
+        page_ids=[*trace.page_ids, *(str(first + number) for number in range(len(own)))],
+        page_urls=[*trace.page_urls, *(entry.page for entry in own)],
         published=np.concatenate([trace.published, at]),
-        link_source=np.concatenate([trace.link_source, np.repeat(sources + np.arange(len(made)), links)]),
-        link_page=np.concatenate([trace.link_page, len(trace.page_ids) + np.arange(len(entries))]),
+        link_source=np.concatenate([trace.link_source, np.full(len(own), feed)]),
+        link_page=np.concatenate([trace.link_page, first + np.arange(len(own))]),
         added=np.concatenate([trace.added, at]),
-        removed=np.concatenate([trace.removed, np.full(len(entries), np.inf)]),
+        removed=np.concatenate([trace.removed, np.full(len(own), np.inf)]),
     )
-    own = [urlsplit(url).hostname or "" for url in trace.page_urls]
-    return grown, own + [host for host, of_host in made.items() for _ in of_host]
 
 
 def _article(host: str, entry: Entry) -> Reply:
@@ -155,10 +150,6 @@ def _tagged(body: bytes, kind: str) -> Reply:
 
 def _frame(host: str) -> Frame:
     return Frame(host, [], [], [])
-
-
-def _feed(host: str) -> str:
-    return f"http://{host}/feed.xml"
 
 
 def _page(host: str, number: int) -> str:

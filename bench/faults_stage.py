@@ -95,7 +95,7 @@ class Stage:
             seed=3,
             factor=FACTOR,
             shape=small_shape(hosts, days=30.0, pages_per_day=60),
-            head_start=DAY,
+            head_start=DAY / 4 if others else DAY,  # what is there before is fetched, too, and takes its time
             clock=self.clock,
         )
         self.others = Others(self.web.trace, cluster.shards, self.clock(), self.clock) if others else None
