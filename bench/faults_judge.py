@@ -19,7 +19,7 @@ from mayfly.store.postgres import PostgresStore
 from mayfly.testing.witness import Visit
 
 SETTLE = CRAWL_DELAY + 1  # after the first request of a new owner: so long the slowest site may wait for its next
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 _READ_EVERY = 5.0  # once nothing is published any more
 _SHOWS_ALL = ("/articles.xml.gz", FEED)
 _REDIRECT = 302
