@@ -26,6 +26,7 @@ from live_fresh import heaviest, share, split
 from live_judge import Table, courtesy
 from live_web import NETWORK, TestWeb
 
+from mayfly.cluster.line import Line
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core.model import DAY, HOUR, MINUTE
 from mayfly.crawl.settings import Settings
@@ -106,11 +107,14 @@ def crawled(database: Postgres, seed: int, seconds: float, shards: int) -> Seen:
             cluster = ClusterSettings(shards=shards, lease=10.0, margin=5.0, fetch_seconds=4.0, price_every=1.0)
             crawl = Crawl(folder, settings, cluster if shards else None, (begin, begin + seconds))
             asyncio.run(crawl.prepare(web.hosts, 2 * AMPLE))
+            written = asyncio.run(transactions(url))
             crawl.start()
             table.least("seconds to spare before the beginning", begin - time.time(), 1.0)
             told = asyncio.run(click(web, url, settings.bin, begin + seconds, shards))
             table.most("processes that failed", sum(status != 0 for status in crawl.finish()), 0)
         table.say("clicks handed in", told)
+        written = asyncio.run(transactions(url)) - written
+        table.say("write transactions of the database a request", written / len(read_journal(web.journal, begin)))
         seen = judged(table, folder, web, begin, seconds)
         for shard in range(shards):
             table.say(f"shard {shard}: sites; allotted; price; idle, %", looked(crawl, shard, shards, web, begin))
@@ -151,6 +155,12 @@ async def click(web: TestWeb, url: str, bin: float, until: float, shards: int) -
             rows += len(told)
             await asyncio.sleep(min(CLICKS_EVERY, max(until - time.time(), 0.0)))
     return rows
+
+
+async def transactions(url: str) -> int:
+    """How many have written something, since the server was made."""
+    async with Line(url, 10.0) as line:
+        return int((await line.rows("SELECT pg_current_xact_id()::text"))[0][0])
 
 
 def judged(table: Table, folder: Path, web: TestWeb, begin: float, seconds: float) -> float:

@@ -4,8 +4,9 @@ usage: python bench/crawling.py [FETCHES]          (20,000)
 
 Both get pages of 30 KB, all new and all read, from a server in a process that is not counted; CPU time is that of all
 the client's processes. Three repeats, in turn, and the median. Main text and WARC are off, and measured apart as `text`
-and `warc`. There are hosts enough that politeness does not make the crawler wait: an idle machine is a slow one. Ends
-with status 1 if the crawler gets less than 0.6 of the fetches.
+and `warc`; `postgres` keeps all in PostgreSQL instead of SQLite, with the CPU time of that server, too. There are hosts
+enough that politeness does not make the crawler wait: an idle machine is a slow one. Ends with status 1 if the crawler
+gets less than 0.6 of the fetches.
 """
 
 import asyncio
@@ -42,12 +43,13 @@ def site(number: int):
     return lambda request: front() if request.path == "/" else bench_site(request)
 
 
-async def crawl(port: int, pages: int, **other) -> int:
+async def crawl(port: int, pages: int, url: str = "", **other) -> int:
     from mayfly.crawl.crawler import Crawler
     from mayfly.crawl.settings import Settings
     from mayfly.fetch.addresses import ConnectTo, Routes, Vetting
     from mayfly.fetch.http import Fetcher
     from mayfly.fetch.readers import Readers
+    from mayfly.store.postgres import PostgresStore
     from mayfly.store.records import NewSource
     from mayfly.store.sqlite import SqliteStore
     from mayfly.store.warc import WarcWriter
@@ -60,7 +62,8 @@ async def crawl(port: int, pages: int, **other) -> int:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         archive = WarcWriter(home / "warc") if settings.warc else None
-        async with SqliteStore(home / "mayfly.db") as store, fetching as fetcher, Readers() as readers:
+        kept = PostgresStore(url) if url else SqliteStore(home / "mayfly.db")
+        async with kept as store, fetching as fetcher, Readers() as readers:
             found = [NewSource(f"http://bench-{number}.test/", "front") for number in range(HOSTS)]
             await store.add_sources(time.time(), found)
             crawler = Crawler(home, settings, store, fetcher, readers, "mayfly", archive=archive)
@@ -83,14 +86,49 @@ def client(name: str, port: int, pages: int) -> None:
     from mayfly.fetch.loop import run
 
     began = time.perf_counter()
+    more = {}
     if name == "read":
         run_mayfly(f"http://127.0.0.1:{port}", pages)
         done = pages
+    elif name == "postgres":
+        done, more = crawl_into_postgres(port, pages)
     else:
         done = run(crawl(port, pages, **({} if name == "crawl" else {name: True})))
+    print(json.dumps({"cpu": cpu_seconds(), "wall": time.perf_counter() - began, "pages": done, **more}))
+
+
+def crawl_into_postgres(port: int, pages: int) -> tuple[int, dict[str, float]]:
+    """Fetches; and what they took of the server: seconds of CPU, and transactions that wrote something."""
+    import asyncpg
+
+    from mayfly.fetch.loop import run
+    from mayfly.testing.postgres import Postgres
+
+    database = Postgres(settings=())
+    database.start()
+    url = database.create("crawl")
+
+    async def written() -> int:
+        line = await asyncpg.connect(url)
+        try:
+            return int(await line.fetchval("SELECT pg_current_xact_id()::text"))
+        finally:
+            await line.close()
+
+    async def crawled() -> tuple[int, int]:
+        before = await written()
+        return await crawl(port, pages, url), await written() - before
+
+    done, writes = run(crawled())
+    own = cpu_seconds()
+    database.end()
+    return done, {"server": cpu_seconds() - own, "writes": writes}
+
+
+def cpu_seconds() -> float:
+    """Of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu = sum(one.ru_utime + one.ru_stime for one in used)
-    print(json.dumps({"cpu": cpu, "wall": time.perf_counter() - began, "pages": done}))
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def measure(name: str, port: int, pages: int) -> float:
@@ -101,7 +139,10 @@ def measure(name: str, port: int, pages: int) -> float:
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["pages"] >= pages, f"{name} fetched {said['pages']} of {pages}"
     rate = said["pages"] / said["cpu"]
-    print(f"  {name:6} {rate:8,.0f} fetches per CPU-second  ({said['pages']:,} in {said['wall']:.0f} s)", flush=True)
+    print(f"  {name:8} {rate:8,.0f} fetches per CPU-second  ({said['pages']:,} in {said['wall']:.0f} s)", flush=True)
+    if "server" in said:
+        share, writes = said["server"] / said["cpu"], said["writes"] / said["pages"]
+        print(f"           {share:.0%} of it the server's; {writes:.3f} write transactions a fetch", flush=True)
     return rate
 
 
@@ -122,7 +163,7 @@ def main() -> int:
     """The exit status: 1 if the limit is missed."""
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     server = subprocess.Popen([sys.executable, __file__, "server"], stdout=subprocess.PIPE, text=True)
-    names = ["read", "crawl", "text", "warc"]
+    names = ["read", "crawl", "text", "warc", "postgres"]
     rates: dict[str, list[float]] = {name: [] for name in names}
     try:
         port = int(server.stdout.readline())

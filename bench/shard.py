@@ -3,13 +3,15 @@
 usage: python bench/shard.py [CRAWLS]          (40,000)
 
 Crawls of 60 links of which 2 are new, on 1,000 sources; then the new pages are fetched, each with 3.4 KB of text. A new
-scheduler learns all of it again from the store, as at a start. Memory is what the process grew by, resident.
+scheduler learns all of it again from the store, as at a start: SQLite's, then PostgreSQL's. Memory is what the process
+grew by, resident.
 """
 
 import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from mayfly.core.estimates.bayes import Bayes
@@ -21,8 +23,11 @@ from mayfly.core.scheduler import Scheduler
 from mayfly.crawl.interest import Interest
 from mayfly.crawl.restoring import restore
 from mayfly.crawl.settings import Settings
+from mayfly.store.postgres import PostgresStore
 from mayfly.store.records import Crawled, Fetched, Memory, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
+from mayfly.store.table_store import TableStore
+from mayfly.testing.postgres import Postgres
 
 SOURCES, LINKS, NEW = 1_000, 60, 2
 MANY = 1_000_000  # sources, for their memory
@@ -42,28 +47,35 @@ def main(crawls: int) -> None:
         f"memory of a source: {(resident() - named) / MANY:,.0f} bytes, and {(named - before) / MANY:,.0f} of its names"
     )
     del scheduler, sites
-    asyncio.run(start_again(crawls))
-
-
-async def start_again(crawls: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mayfly.db"
-        async with SqliteStore(path) as store:
-            await store.add_sources(0.0, [NewSource(f"https://www.site-{n}.example/", "front") for n in range(SOURCES)])
-            await together(store, [crawl(source, 0) for source in range(SOURCES)])
-            await together(store, [crawl(n % SOURCES, 1 + n // SOURCES) for n in range(crawls)])
-        found = path.stat().st_size
-        async with SqliteStore(path) as store:
-            pages = await store.waiting()
-            await together(store, [fetched(page.page, page.url, 1e9 + 1e6) for page in pages])
-        kept = path.stat().st_size - found
-        print(f"disk: {found / len(pages):,.0f} bytes a page found, with its links and the crawls that showed them")
-        print(f"… and {kept / len(pages):,.0f} when it was fetched, with its text of {len(TEXT):,}")
-        async with SqliteStore(path) as store:
-            await learn(store)
+        asyncio.run(start_again(crawls, lambda: SqliteStore(Path(folder) / "mayfly.db")))
+    database = Postgres()
+    database.start()
+    try:
+        url = database.create("crawl")
+        asyncio.run(start_again(crawls, lambda: PostgresStore(url)))
+    finally:
+        database.end()
 
 
-async def learn(store: SqliteStore) -> None:
+async def start_again(crawls: int, kept_in: Callable[[], TableStore]) -> None:
+    print(type(kept_in()).__name__)
+    async with kept_in() as store:
+        await store.add_sources(0.0, [NewSource(f"https://www.site-{n}.example/", "front") for n in range(SOURCES)])
+        await together(store, [crawl(source, 0) for source in range(SOURCES)])
+        await together(store, [crawl(n % SOURCES, 1 + n // SOURCES) for n in range(crawls)])
+        found = (await store.stats())["bytes"]
+    async with kept_in() as store:
+        pages = await store.waiting()
+        await together(store, [fetched(page.page, page.url, 1e9 + 1e6) for page in pages])
+        kept = (await store.stats())["bytes"] - found
+    print(f"disk: {found / len(pages):,.0f} bytes a page found, with its links and the crawls that showed them")
+    print(f"… and {kept / len(pages):,.0f} when it was fetched, with its text of {len(TEXT):,}")
+    async with kept_in() as store:
+        await learn(store)
+
+
+async def learn(store: TableStore) -> None:
     settings, happened = Settings(), 0
 
     def told() -> None:
@@ -80,7 +92,7 @@ def scheduler_of(budget: float) -> Scheduler:
     return Scheduler(Index(), Bayes(), budget, Gate(5.0), merits=Merits())
 
 
-async def together(store: SqliteStore, things: list) -> None:
+async def together(store: TableStore, things: list) -> None:
     """Fifty at a time share a commit."""
     for low in range(0, len(things), 50):
         await asyncio.gather(*map(store.commit, things[low : low + 50]))

@@ -261,9 +261,9 @@ class PostgresEngine:
             return
         shared = "_shared" if self._fence is not None else ""
         while not self._database.execute(f"SELECT pg_try_advisory_lock{shared}(?)", (_CRAWLING,)).get:
-            pid, holder, name = self._database.execute(_HOLDER, (_CRAWLING,)).fetchone() or (0, "", "")
+            pid, holder, _ = self._database.execute(_HOLDER, (_CRAWLING,)).fetchone() or (0, "", "")
             if not holder or holder != self._claimant:
-                who = (name or "another process").removeprefix("mayfly ")
+                who = crawled_by(self._database) or "another process"
                 raise BeingCrawled(f"{self.name} is being crawled by {who}; stop that one first")
             # Ours, from before the line was cut: the server has not noticed yet.
             self._database.execute("SELECT pg_terminate_backend(?, 5000)", (pid,))
