@@ -4,7 +4,7 @@ usage: python bench/crawling.py [FETCHES]          (20,000)
 
 Both get pages of 30 KB, all new and all read, from a server in a process that is not counted; CPU time is that of all
 the client's processes. Three repeats, in turn, and the median. Main text and WARC are off, and measured apart as `text`
-and `warc`; `postgres` keeps all in PostgreSQL instead of SQLite, with the CPU time of that server, too. There are hosts
+and `warc`; `postgres` and `postgres-text` keep all in PostgreSQL, with the CPU time of that server, too. There are hosts
 enough that politeness does not make the crawler wait: an idle machine is a slow one. Ends with status 1 if the crawler
 gets less than 0.6 of the fetches.
 """
@@ -90,14 +90,14 @@ def client(name: str, port: int, pages: int) -> None:
     if name == "read":
         run_mayfly(f"http://127.0.0.1:{port}", pages)
         done = pages
-    elif name == "postgres":
-        done, more = crawl_into_postgres(port, pages)
+    elif name.startswith("postgres"):
+        done, more = crawl_into_postgres(port, pages, text=name.endswith("text"))
     else:
         done = run(crawl(port, pages, **({} if name == "crawl" else {name: True})))
     print(json.dumps({"cpu": cpu_seconds(), "wall": time.perf_counter() - began, "pages": done, **more}))
 
 
-def crawl_into_postgres(port: int, pages: int) -> tuple[int, dict[str, float]]:
+def crawl_into_postgres(port: int, pages: int, text: bool) -> tuple[int, dict[str, float]]:
     """Fetches; and what they took of the server: seconds of CPU, and transactions that wrote something."""
     import asyncpg
 
@@ -117,7 +117,7 @@ def crawl_into_postgres(port: int, pages: int) -> tuple[int, dict[str, float]]:
 
     async def crawled() -> tuple[int, int]:
         before = await written()
-        return await crawl(port, pages, url), await written() - before
+        return await crawl(port, pages, url, text=text), await written() - before
 
     done, writes = run(crawled())
     own = cpu_seconds()
@@ -139,10 +139,10 @@ def measure(name: str, port: int, pages: int) -> float:
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["pages"] >= pages, f"{name} fetched {said['pages']} of {pages}"
     rate = said["pages"] / said["cpu"]
-    print(f"  {name:8} {rate:8,.0f} fetches per CPU-second  ({said['pages']:,} in {said['wall']:.0f} s)", flush=True)
+    print(f"  {name:14} {rate:8,.0f} fetches per CPU-second  ({said['pages']:,} in {said['wall']:.0f} s)", flush=True)
     if "server" in said:
         share, writes = said["server"] / said["cpu"], said["writes"] / said["pages"]
-        print(f"           {share:.0%} of it the server's; {writes:.3f} write transactions a fetch", flush=True)
+        print(f"{'':17}{share:.0%} of it the server's; {writes:.3f} write transactions a fetch", flush=True)
     return rate
 
 
@@ -163,7 +163,7 @@ def main() -> int:
     """The exit status: 1 if the limit is missed."""
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     server = subprocess.Popen([sys.executable, __file__, "server"], stdout=subprocess.PIPE, text=True)
-    names = ["read", "crawl", "text", "warc", "postgres"]
+    names = ["read", "crawl", "text", "warc", "postgres", "postgres-text"]
     rates: dict[str, list[float]] = {name: [] for name in names}
     try:
         port = int(server.stdout.readline())
