@@ -4,7 +4,7 @@ usage: python bench/crawling.py [FETCHES]          (20,000)
 
 Both get pages of 30 KB, all new and all read, from a server in a process that is not counted; CPU time is that of all
 the client's processes. Three repeats, in turn, and the median. Main text and WARC are off, and measured apart as `text`
-and `warc`; `postgres` and `postgres-text` keep all in PostgreSQL, with the CPU time of that server, too. There are hosts
+and `warc`; `postgres` and `postgres-text` keep it in PostgreSQL, with the CPU time of that server, too. There are hosts
 enough that politeness does not make the crawler wait: an idle machine is a slow one. Ends with status 1 if the crawler
 gets less than 0.6 of the fetches.
 """
