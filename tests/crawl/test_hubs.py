@@ -77,9 +77,8 @@ def test_a_feed_that_names_another_hub_all_the_time_is_not_heeded() -> None:
 
 def test_wanted_is_what_feeds_name_where_the_hub_is_ours_to_ask() -> None:
     far = NAMED._replace(hub="https://far.example/")
-    assert hubs.wanted([NAMED, far], WE, all_ours) == [NAMED, far]
-    assert hubs.wanted([NAMED, far], WE, lambda site: site == "hub.example") == [NAMED]
-    assert hubs.wanted([NAMED], "", all_ours) == []
+    assert hubs.wanted([NAMED, far], all_ours) == [NAMED, far]
+    assert hubs.wanted([NAMED, far], lambda site: site == "hub.example") == [NAMED]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_at_most_one_for_a_topic_and_hub_and_a_bound_on_all(monkeypatch: pytest.
     assert steps([NAMED], *twice) == [("unsubscribe", "x2")]
     monkeypatch.setattr(hubs, "MOST_SUBSCRIPTIONS", 3)
     many = [NamedHub("https://hub.example/", f"https://paper.example/{number}") for number in range(9)]
-    assert len(hubs.wanted(many, WE, all_ours)) == 3
+    assert len(hubs.wanted(many, all_ours)) == 3
     assert steps(many, *twice) == [("subscribe", None), ("unsubscribe", "x1"), ("unsubscribe", "x2")]
 
 

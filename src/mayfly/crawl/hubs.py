@@ -61,9 +61,9 @@ def named(source: Watched, answer: Response, document: Document | None, now: Sec
     return None if found == source.hub or now - source.hub_since < HEEDED else found
 
 
-def wanted(names: Iterable[NamedHub], public_url: str, ours: Callable[[str], bool]) -> list[NamedHub]:
-    """What feeds name, where the hub's site is ours to ask; nothing while nobody can call us."""
-    return [name for name in names if public_url and ours(site_of(name.hub))][:MOST_SUBSCRIPTIONS]
+def wanted(names: Iterable[NamedHub], ours: Callable[[str], bool]) -> list[NamedHub]:
+    """What feeds name, where the hub's site is ours to ask."""
+    return [name for name in names if ours(site_of(name.hub))][:MOST_SUBSCRIPTIONS]
 
 
 def due(wants: Sequence[NamedHub], kept: Sequence[Subscription], public_url: str, now: Seconds) -> list[Step]:
@@ -176,7 +176,8 @@ class Hubs:
         parts, public_url = self._parts, self._parts.settings.public_url
         busy = set(self._busy)  # what they do may be kept while we read, or after
         kept = await parts.store.subscriptions()
-        wants = wanted(await parts.store.named_hubs(), public_url, parts.door.territory.ours)
+        names = await parts.store.named_hubs() if public_url else []  # nobody can call us
+        wants = wanted(names, parts.door.territory.ours)
         for step in due(wants, kept, public_url, parts.clock.now()):
             site = site_of(step.hub.hub)
             if step.was is not None and step.do == "forget":
