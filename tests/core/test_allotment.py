@@ -133,6 +133,20 @@ def test_a_budget_that_is_cut_is_cut_for_those_who_are_away_too() -> None:
     assert ours.in_force == pytest.approx(spendable(4.0, 4))
 
 
+def test_none_is_given_more_than_it_asks_for_at_the_lowest_price_while_others_have_use_for_it() -> None:
+    """As one that was away, and is behind with all its sources: its sites take no more for that."""
+    behind, other = np.full(len(GRID), 6.0), np.geomspace(1e6, 1e-6, len(GRID))
+    ours = Cluster(20.0, [Shard(behind), Shard(other), Shard(other)])
+    for _ in range(6):
+        ours.round()
+    assert ours.in_force == pytest.approx(20.0)
+    assert ours.shards[0].allotment == pytest.approx(6.0)
+    idle = Cluster(20.0, [Shard(behind), Shard(np.full(len(GRID), 3.0))])
+    for _ in range(6):
+        idle.round()
+    assert idle.in_force == pytest.approx(20.0), "nobody has use for the rest; should something come, it is there"
+
+
 def test_the_first_round_lowers_and_the_second_raises() -> None:
     ours = cluster(6, 30.0, 1)
     before = ours.grants.allotment

@@ -53,6 +53,15 @@ def test_a_retired_source_is_left_alone_until_it_is_restored(web, policy):
     assert 1 in {number for _, number in crawled(scheduler, 4200.0, 4000)}
 
 
+def test_a_shard_can_use_what_the_sites_of_its_active_sources_take(web):
+    scheduler = started(web, "index")
+    crawled(scheduler, 0.0, 10)
+    scheduler.observe(SitePaced(10.0, "s2", delay=4.0))
+    assert scheduler.wanting().limit == 2.25
+    scheduler.observe(SourcesRetired(10.0, [1]))
+    assert scheduler.wanting().limit == 1.25
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_pinned_source_is_crawled_as_often_as_promised(web, policy):
     scheduler = started(web, policy, sources=20)

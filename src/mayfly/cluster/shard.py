@@ -187,7 +187,7 @@ class Duty:
             self._beliefs = wanting.of
             self._asked = await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
         asked = anchored(self._asked, self._grid, going.price, going.spent) if going.price > 0 else self._asked
-        return np.asarray(asked + _at_once(wanting, self._grid))
+        return np.asarray(np.minimum(asked, wanting.limit) + _at_once(wanting, self._grid))
 
     async def _share(self) -> None:
         """Tell the scheduler what others have learned, where nothing is known here."""

@@ -8,7 +8,8 @@ others surge. Nobody is told anything new before he has answered for the last, s
 to know.
 
 What a shard could not use, as nothing was there or no site was free, goes to the others: it is given a little more than
-it used, and twice that as soon as it uses all.
+it used, and twice that as soon as it uses all. And none is given more than it would ask for at the lowest price, which
+is what its sites can take, whatever it is behind with: so all of the budget can be used also while nobody deals it out.
 """
 
 from __future__ import annotations
@@ -78,11 +79,13 @@ def next_grants(before: Grants, reports: Sequence[Report | None], budget: PerSec
     answered = heard & (applied >= before.since)
     ceiling = np.where(applied >= before.since, before.allotment, before.ceiling)
     room = _room(before, reports, heard, budget)
-    price, wish = _wishes(before, reports, room, budget, grid)
+    useful = np.minimum(room, [_most_asked(report) for report in reports])
+    price, wish = _wishes(before, reports, useful, budget, grid)
     most = spendable(budget, len(reports))
     granted = float(before.allotment.sum())
     goal = before.allotment * (most / granted if granted > most * (1 + 1e-9) else 1.0)  # the budget may have been cut
-    goal[answered] = _shared(most - float(ceiling[~answered].sum()), wish[answered], room[answered], budget / len(wish))
+    left = most - float(ceiling[~answered].sum())
+    goal[answered] = _shared(left, wish[answered], useful[answered], budget / len(wish))
     return _granted(before, price, goal, ceiling, room, most)
 
 
@@ -112,6 +115,11 @@ def _room(before: Grants, reports: Sequence[Report | None], heard: BoolArray, bu
     used = np.array([0.0 if report is None else report.used for report in reports])
     small = np.maximum(_SPARE * used, _FLOOR * budget / len(reports))
     return np.where(heard, np.minimum(np.where(idle, small, before.room * _GROWTH), budget), before.room)
+
+
+def _most_asked(report: Report | None) -> PerSecond:
+    """At the lowest price; of who has not said yet what he wants, anything."""
+    return float(report.curve[0]) if report is not None and report.curve[0] > 0 else np.inf
 
 
 def _wishes(

@@ -58,6 +58,7 @@ class Wanting(NamedTuple):
     beliefs: Beliefs
     site: IntArray
     most: FloatArray  # by site, per second
+    limit: PerSecond  # what the sites of its sources can take together
     unseen: int  # sources that were never crawled, and go before all others
     pages: FloatArray  # what those are worth that wait for a fetch
 
@@ -67,7 +68,8 @@ def wanting(beliefs: Beliefs, row: Columns, most: FloatArray, pages: FloatArray)
     some = slice(len(beliefs.link_rate))
     rate = np.where(row.retired[some], HARDLY_EVER, beliefs.link_rate)
     unseen = int(np.count_nonzero((row.crawls == 0) & ~row.retired))
-    return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy(), unseen, pages)
+    limit = float(most[np.unique(row.site[~row.retired])].sum())
+    return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy(), limit, unseen, pages)
 
 
 def outlook(beliefs: Beliefs, budget: PerSecond, row: Columns, most: FloatArray, keys: FloatArray) -> Outlook:
