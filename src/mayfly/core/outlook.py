@@ -14,6 +14,7 @@ from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.polite import PolitePlan, polite_plan
 
+_BETWEEN = 0.9  # of the time a site rests; the remainder it is being asked
 HARDLY_EVER = 1e-15  # links per second: sources that were retired take no part in a plan
 
 
@@ -68,7 +69,7 @@ def wanting(beliefs: Beliefs, row: Columns, most: FloatArray, pages: FloatArray)
     some = slice(len(beliefs.link_rate))
     rate = np.where(row.retired[some], HARDLY_EVER, beliefs.link_rate)
     unseen = int(np.count_nonzero((row.crawls == 0) & ~row.retired))
-    limit = float(most[np.unique(row.site[~row.retired])].sum())
+    limit = _BETWEEN * float(most[np.unique(row.site[~row.retired])].sum())
     return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy(), limit, unseen, pages)
 
 
