@@ -84,7 +84,10 @@ def test_a_crawl_is_kept_where_a_flag_says(home, site, database, command) -> Non
     site.show("/news/", "/news/old-story-of-yesterday")
     site.show("/news/old-story-of-yesterday")
     assert command("find", site.host, "--store", database, "--older-than", "0").status == 0
-    assert command("crawl", "--store", database, "--for", "1s").status == 0
+    for _ in range(10):  # a busy machine may not come to it in a second
+        assert command("crawl", "--store", database, "--for", "1s").status == 0
+        if site.visits("/news/"):
+            break
     site.show("/news/", "/news/new-story-of-today", "/news/old-story-of-yesterday")
     site.show("/news/new-story-of-today")
     done = command("crawl", "--store", database, "--for", "2s")
