@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -71,6 +72,20 @@ def test_what_is_wanted_at_the_price_is_the_budget_in_one_round(land) -> None:
     price = land.run(work)
     assert 0.02 < price < 0.3
     assert sum(at_price(np.stack(curves), grid, price)) == pytest.approx(budget, rel=0.005)
+
+
+def test_a_shard_with_another_grid_is_understood(land) -> None:
+    """It keeps the settings it was started with, and wants what it wants."""
+    curve = np.geomspace(900.0, 1e-6, 129)
+
+    async def work() -> None:
+        async with Ledger(land.url) as ledger:
+            owned = await owners(ledger)
+            await ledger.report(owned[0], Told(0, curve=curve))
+            _, reports, _ = await ledger.heard(datetime.min.replace(tzinfo=UTC), 257)
+        assert np.allclose(reports[0].curve[::2], curve) and reports[1] is None
+
+    land.run(work)
 
 
 def test_who_is_not_the_coordinator_any_more_grants_nothing(land) -> None:

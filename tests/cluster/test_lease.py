@@ -56,6 +56,22 @@ def test_one_given_back_is_free_at_once(land) -> None:
     land.run(work)
 
 
+def test_one_whose_taking_was_undone_frees_nobody_elses(land) -> None:
+    """The next owner has the epoch that it would have had."""
+
+    async def work() -> None:
+        ours, theirs = lease(land, "a"), lease(land, "b")
+        await theirs.take()
+        ours.epoch = theirs.epoch
+        await ours.give_back()
+        with pytest.raises(LeaseLost):
+            await ours.renew()
+        assert not await lease(land, "c").take()
+        await theirs.renew()
+
+    land.run(work)
+
+
 def test_one_that_ran_out_and_nobody_took_is_renewed(land) -> None:
     async def work() -> None:
         ours = lease(land, "a")

@@ -37,5 +37,10 @@ def test_the_budget_and_the_price_are_those_that_were_dealt_last() -> None:
     assert (seen.budget, seen.price, seen.priced_ago, seen.coordinator) == (10.0, 0.2, 3.0, DEALT.coordinator)
 
 
+def test_where_ray_does_not_answer_no_node_is_held_to_be_gone() -> None:
+    seen = overview([row(0)], None, {"node-2"}, DEALT)
+    assert not seen.ray and {one.state for one in seen.nodes} == {"unknown"}
+
+
 def test_a_drain_of_all_is_no_node() -> None:
     assert [one.state for one in overview([row(0)], ["node-1"], {EVERYWHERE}, DEALT).nodes] == ["stopped"]

@@ -98,14 +98,17 @@ def test_no_shard_moves_that_need_not(cluster) -> None:
 
 
 @given(clusters())
-def test_one_move_at_a_time_and_none_while_something_starts(cluster) -> None:
+def test_one_move_at_a_time_and_while_something_starts_only_from_nodes_that_are_to_go(cluster) -> None:
     shards, nodes, draining, placed = cluster
     found = decide(*cluster)
     assert not (found.move and found.create)
     assert {shard for shard, _ in found.create} in (set(), set(range(shards)) - placed.keys())
     if placed:
         starting = {**placed, min(placed): None}
-        assert decide(shards, nodes, draining, starting).move is None
+        move = decide(shards, nodes, draining, starting).move
+        leaving = placed.keys() == set(range(shards)) and [one for one in starting if starting[one] in draining]
+        assert (move is not None) == bool(leaving and nodes - draining)
+        assert move is None or starting[move[0]] in draining
 
 
 @given(clusters())

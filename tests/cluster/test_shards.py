@@ -171,6 +171,85 @@ def test_a_rest_and_a_pause_a_site_asked_for_outlive_its_owner(land) -> None:
     land.run(work)
 
 
+def test_a_rest_that_a_search_was_told_outlives_its_owner(land) -> None:
+    land.papers[0].pages["/"] = Reply(b"", 503, headers=(("Retry-After", "600"),))
+
+    async def work() -> None:
+        async with land.store() as store:
+            await store.add_hosts(time.time(), [HOSTS[0]])
+            async with land.crawling(land.shard(0)):
+                await until(lambda: store.rests(time.time()))
+            assert [rest.site for rest in await store.rests(time.time() + 500)] == [HOSTS[0]]
+
+    land.run(work)
+
+
+def test_a_pause_that_one_process_heard_of_is_kept_by_a_shard_and_the_other_way_round(land) -> None:
+    """They take turns at once, from homes of their own."""
+    land.papers[0].pages["/robots.txt"] = Reply(b"User-agent: *\nCrawl-delay: 2\n", type="text/plain")
+    land.papers[0].show("/")
+
+    async def alone(name: str) -> None:
+        (land.home / name).mkdir()
+        async with opened(land.home / name, land.settings, land.store(crawls=True)) as crawler:
+            before = land.asked(0, "/")
+            task = asyncio.ensure_future(crawler.run(30.0))
+            await until(lambda: land.asked(0, "/") > before)
+            crawler.stop()
+            await task
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/")
+        await alone("here")
+        before = land.asked(0, "/")
+        async with land.crawling(land.shard(0)):
+            await until(lambda: land.asked(0, "/") > before)
+        await alone("there")
+        times = sorted(visit.at for visit in land.server.journal.visits(HOSTS[0]))
+        assert min(later - at for at, later in pairwise(times)) > 1.95
+
+    land.run(work)
+
+
+def test_a_robots_txt_that_leads_to_another_shards_site_is_obeyed(land) -> None:
+    land.papers[1].pages["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /secret\n", type="text/plain")
+    land.papers[0].pages["/robots.txt"] = Reply(b"", 301, headers=(("Location", f"{ONE}/robots.txt"),))
+    land.papers[0].story("/secret", "/open")
+    for paper in land.papers.values():
+        paper.show("/")
+
+    async def work() -> None:
+        await land.watch(f"{ONE}/")
+        async with land.crawling(land.shard(1)):
+            await land.baselined()
+        await land.watch(f"{ZERO}/")
+        async with land.crawling(land.shard(0)):
+            await land.baselined()
+            land.papers[0].show("/", "/secret", "/open")
+            await until(lambda: land.asked(0, "/open"))
+            await until(lambda: _settled(f"{ZERO}/secret"))
+        assert not land.asked(0, "/secret")
+
+    async def _settled(url: str) -> bool:
+        return (await land.outcomes())[url] != "waiting"
+
+    land.run(work)
+
+
+def test_a_cluster_is_refused_while_one_process_crawls(land) -> None:
+    async def work() -> None:
+        async with Ledger(land.url) as ledger:
+            assert not await ledger.is_crawled_by_one()
+            async with land.store(crawls=True):
+                assert await ledger.is_crawled_by_one()
+            held = Lease(land.line(), 0, "a", 5.0, 1.0)
+            await held.take()
+            async with land.store(crawls=True, fence=held):
+                assert not await ledger.is_crawled_by_one()  # a shard is no other crawl
+
+    land.run(work)
+
+
 def test_the_allotments_add_up_to_the_budget_and_what_is_not_used_flows_back(land) -> None:
     for paper in land.papers.values():
         paper.show("/")

@@ -60,6 +60,9 @@ def test_a_shard_can_use_what_the_sites_of_its_active_sources_take(web):
     assert scheduler.wanting().limit == pytest.approx(0.9 * 2.25)  # a request takes time, too
     scheduler.observe(SourcesRetired(10.0, [1]))
     assert scheduler.wanting().limit == pytest.approx(0.9 * 1.25)
+    scheduler.observe(SourceCrawled(11.0, 0, [NewPage(7, "far")]))
+    scheduler.observe(SitePaced(11.0, "far", delay=2.0))
+    assert scheduler.wanting().limit == pytest.approx(0.9 * 1.75)  # a page waits there
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -73,6 +73,7 @@ def test_a_host_that_failed_is_looked_at_again_before_a_day_is_over(house, paper
     paper.show("/", "/news/")
     paper.show("/news/")
     monkeypatch.setattr("mayfly.crawl.chores._SEARCH_AGAIN", 0.1)
+    monkeypatch.setattr("mayfly.crawl.chores._LOOK_FOR_OLD_HOSTS", 0.1)
     crawler = house.crawl(15.0, until=lambda crawler: len(crawler.parts.sources) == 2)
     assert len(crawler.parts.sources) == 2
 

@@ -1,6 +1,7 @@
 """robots.txt as RFC 9309 and the search engines read it, and how long what it said is believed."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -218,10 +219,30 @@ def test_who_was_not_asked_has_said_nothing() -> None:
     assert may(robots, DAY + 2) is None
 
 
-def test_one_that_leads_to_a_site_of_another_shard_is_none() -> None:
-    origin = Origin()
-    origin.answer = failed(301, Reason.ELSEWHERE)
-    assert may(Robots(origin, AGENT), 0.0) is None
+@pytest.mark.parametrize(
+    ("leads_to", "copies", "expected"),
+    [
+        ("https://other.example/robots.txt", {"https://other.example": (CLOSED.body, 0.0)}, Reason.ROBOTS),
+        ("https://other.example/robots.txt", {"https://other.example": (None, 0.0)}, None),
+        ("https://other.example/robots.txt", {"https://other.example": (CLOSED.body, -3 * DAY)}, None),
+        ("https://other.example/robots.txt", {}, None),
+        ("https://other.example/", {"https://other.example": (CLOSED.body, 0.0)}, None),
+    ],
+    ids=["kept there", "none there", "too old", "not known", "no robots.txt"],
+)
+def test_one_that_leads_to_a_site_of_another_shard_is_what_that_one_keeps(leads_to, copies, expected) -> None:
+    async def elsewhere(origin: str):
+        return copies.get(origin)
+
+    origin, learned = Origin(), []
+    origin.answer = replace(failed(301, Reason.ELSEWHERE), url=leads_to)
+    robots = Robots(origin, AGENT, learned=lambda *told: learned.append(told), elsewhere=elsewhere)
+    assert may(robots, 0.0) is expected
+    known, is_robots = bool(learned), leads_to.endswith("robots.txt")
+    copies["https://other.example"] = (CLOSED.body, HOUR)
+    later = may(robots, 2 * HOUR)  # where none was known it is asked again
+    assert later is (Reason.ROBOTS if is_robots and not known else expected)
+    assert [told[0] for told in learned] == ["https://example.com"] * is_robots
 
 
 def test_a_busy_server_says_when_to_ask_again() -> None:

@@ -16,7 +16,7 @@ from mayfly.cluster.placement import EVERYWHERE
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core.model import Seconds
 from mayfly.crawl.settings import Settings
-from mayfly.errors import RunError, UsageError
+from mayfly.errors import BeingCrawled, RunError, UsageError
 
 if TYPE_CHECKING:
     from mayfly.cluster.ledger import Ledger
@@ -102,7 +102,7 @@ def drain(
     settings, cluster = _known(existing(home), flags)
     wish = node or EVERYWHERE
     if undo:
-        _with_ledger(settings, lambda ledger: ledger.set_draining(wish, False))
+        _with_ledger(settings, _end_drains if node is None else lambda ledger: _end_drain(ledger, node))
         words.say(f"{node or 'every node'} may have shards again")
         return
     with joined(home, cluster):
@@ -185,14 +185,24 @@ def _with_ledger(settings: Settings, ask: Callable[[Ledger], Awaitable[T]]) -> T
 async def _open(ledger: Ledger, settings: Settings, shards: int) -> None:
     from mayfly.store.postgres import PostgresStore
 
-    async with PostgresStore(settings.store, shards=shards):
-        pass  # its tables are there from now on
+    async with PostgresStore(settings.store, shards=shards) as store:  # its tables are there from now on
+        if await ledger.is_crawled_by_one():
+            who = await store.crawled_by() or "one process"
+            raise BeingCrawled(f"the store is being crawled by {who}; stop that one first")
     await ledger.start(shards)
 
 
 async def _end_drains(ledger: Ledger) -> None:
     for node in await ledger.draining():
         await ledger.set_draining(node, False)
+
+
+async def _end_drain(ledger: Ledger, node: str) -> None:
+    draining = await ledger.draining()
+    if node not in draining:
+        named = ", ".join(sorted(draining - {EVERYWHERE})) or "none is"
+        raise UsageError(f"'{node}' is not being emptied: {named}")
+    await ledger.set_draining(node, False)
 
 
 def _grow(home: Path, cluster: ClusterSettings, count: int | None) -> list[str]:
@@ -216,7 +226,7 @@ def _crawl(home: Path, settings: Settings, cluster: ClusterSettings, surplus: li
         remove_coordinator()  # it has the orders of before, and would carry them out as soon as no drain holds it back
         _with_ledger(settings, _end_drains)
         start_coordinator(Orders(home.resolve(), settings, cluster))
-        _await_placed(cluster)
+        _await_placed(settings, cluster)
         for node in surplus:
             _take(home, settings, cluster, node)
     words.say(
@@ -261,11 +271,15 @@ def _check_node(node: str | None, draining: Collection[str]) -> None:
         )
 
 
-def _await_placed(cluster: ClusterSettings) -> None:
+def _await_placed(settings: Settings, cluster: ClusterSettings) -> None:
+    """Wait until every shard has its place, owns its sites and says so: it may be unable to reach the database."""
     from mayfly.cluster.actors import places
 
+    begun = _with_ledger(settings, lambda ledger: ledger.now())
+
     def running() -> int:
-        return sum(node is not None for node in places().values())
+        placed = sum(node is not None for node in places().values())
+        return min(placed, _with_ledger(settings, lambda ledger: ledger.reported(begun)))
 
     _await("shards", cluster.shards, running, _PLACED_WITHIN + cluster.shards)
 

@@ -16,7 +16,7 @@ _NAMED = 20  # shards without an owner that are listed
 
 async def look(ledger: Ledger, home: Path, cluster: ClusterSettings) -> Overview:
     """The shards as the database has them, and the nodes as Ray does, if it answers."""
-    live: list[str] = []
+    live: list[str] | None = None
     if answers(address_of(home, cluster)):
         with joined(home, cluster):
             live = sorted(live_nodes())
@@ -39,6 +39,8 @@ def show(seen: Overview, every: bool, as_json: bool) -> None:
     )
     if 0 < len(seen.orphans) <= _NAMED:
         words.say(f"without an owner: {', '.join(map(str, seen.orphans))}")
+    if not seen.ray:
+        words.say("Ray does not answer, so which nodes live is not known; shards go on without its head for a minute")
     if not seen.coordinator:
         words.say("no coordinator deals out the budget now: the last allotments hold; mayfly cluster up starts one")
     if every:

@@ -62,7 +62,7 @@ _RANGES: dict[str, tuple[float | None, float]] = {
     "lease": (None, math.inf),
     "margin": (None, math.inf),
     "price_every": (None, math.inf),
-    "price_grid": (2, 65_536),
+    "price_grid": (2, 16_385),
 }
 
 

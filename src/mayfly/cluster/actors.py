@@ -241,6 +241,11 @@ def stop_shards(patience: Seconds) -> None:
 
 def remove_coordinator() -> None:
     """No coordinator any more: nothing is created or moved, and the last prices hold."""
+    import ray
+    from ray.exceptions import RayError
+
+    with contextlib.suppress(ValueError, RayError, TimeoutError):  # else the next waits until the lease of this is over
+        ray.get(ray.get_actor(COORDINATOR, NAMESPACE).stop.remote(), timeout=_ANSWER_WITHIN)
     _remove(COORDINATOR)
 
 

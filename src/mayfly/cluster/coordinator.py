@@ -62,7 +62,10 @@ class Coordinator:
         keeping = asyncio.ensure_future(lease.keep())
         try:
             while not self._stopping.is_set() and not keeping.done():
-                await self.round(ledger, lease)
+                try:
+                    await self.round(ledger, lease)
+                except GONE as error:  # the lease is ours none the less
+                    log.warning("the coordinator cannot reach the database (%s)", error or type(error).__name__)
                 await self._pause(self._cluster.price_every)
             if keeping.done():
                 keeping.result()

@@ -30,10 +30,11 @@ _TAKE = (
     " WHERE shard = $1 RETURNING epoch"
 )
 _RENEW = (
-    "UPDATE leases SET until = clock_timestamp() + make_interval(secs => $3) WHERE shard = $1 AND epoch = $2"
-    " RETURNING epoch"
+    "UPDATE leases SET until = clock_timestamp() + make_interval(secs => $4) WHERE shard = $1 AND epoch = $2"
+    " AND owner = $3 RETURNING epoch"
 )
-_GIVE_BACK = "UPDATE leases SET owner = '', until = '-infinity' WHERE shard = $1 AND epoch = $2"
+# By the owner, too: a taking that was undone leaves us with an epoch that the next owner has.
+_GIVE_BACK = "UPDATE leases SET owner = '', until = '-infinity' WHERE shard = $1 AND epoch = $2 AND owner = $3"
 
 
 class LeaseLost(RunError):
@@ -62,7 +63,7 @@ class Lease:
     async def renew(self) -> None:
         """Keep it; `LeaseLost` if it is another's."""
         sent = now()
-        if not await self._line.rows(_RENEW, self.shard, self.epoch, self._seconds):
+        if not await self._line.rows(_RENEW, self.shard, self.epoch, self.owner, self._seconds):
             self._send_until = -math.inf
             raise LeaseLost(f"shard {self.shard} is another's now")
         self._send_until = sent + self._seconds - self._margin
@@ -80,7 +81,7 @@ class Lease:
     async def give_back(self) -> None:
         """Nothing is in the air any more: another may begin at once."""
         self._send_until = -math.inf
-        await self._line.rows(_GIVE_BACK, self.shard, self.epoch)
+        await self._line.rows(_GIVE_BACK, self.shard, self.epoch, self.owner)
 
     def holds(self) -> bool:
         """Whether a request may leave now."""

@@ -13,6 +13,7 @@ from mayfly.cluster.line import Line
 from mayfly.core.allotment import Grants, Report
 from mayfly.core.model import NO_EVIDENCE, Evidence, FloatArray, PerSecond, Seconds
 from mayfly.errors import RunError
+from mayfly.store.postgres_engine import CRAWLING
 from mayfly.store.postgres_schema import shard_of
 from mayfly.urls import site_of
 
@@ -148,6 +149,19 @@ class Ledger:
         """What was dealt out last, and who does."""
         return Dealt(*(await self.line.rows(_DEALT, COORDINATOR))[0])
 
+    async def is_crawled_by_one(self) -> bool:
+        """Whether one process crawls here, so that no shard can."""
+        rows = await self.line.rows("SELECT pg_try_advisory_xact_lock_shared($1)", CRAWLING)
+        return not rows[0][0]
+
+    async def now(self) -> Any:
+        """The database's clock."""
+        return (await self.line.rows("SELECT clock_timestamp()"))[0][0]
+
+    async def reported(self, since: Any) -> int:
+        """How many shards have said something since then."""
+        return int((await self.line.rows("SELECT count(*) FROM reports WHERE at > $1", since))[0][0])
+
     # Of the coordinator
 
     async def heard(self, since: Any, points: int) -> tuple[Grants | None, list[Report | None], Any]:
@@ -207,9 +221,9 @@ class Ledger:
 def _report(row: Any, points: int) -> Report | None:
     if not row["ever"]:
         return None
-    said = row["demand"]
-    known = said is not None and len(said) == 8 * points  # else of a shard with another grid, soon to be restarted
-    curve = np.frombuffer(said, "<f8") if known else np.zeros(points)
+    curve = np.frombuffer(row["demand"] or bytes(8), "<f8")
+    if len(curve) != points:  # of a shard that was started with another grid, which has the same ends
+        curve = np.interp(np.linspace(0, 1, points), np.linspace(0, 1, len(curve)), curve)
     return Report(curve, row["applied"], row["used"], row["idle"], row["fresh"])
 
 

@@ -10,7 +10,7 @@ from mayfly.cluster.ledger import Dealt, ShardRow
 from mayfly.cluster.placement import EVERYWHERE
 from mayfly.core.model import PerSecond, Seconds
 
-STOPPED, DRAINING, GONE, RUNNING = "stopped", "draining", "gone", "running"
+STOPPED, DRAINING, GONE, RUNNING, UNKNOWN = "stopped", "draining", "gone", "running", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,22 @@ class Overview:
     nodes: tuple[NodeShown, ...]
     orphans: tuple[int, ...]  # shards that nobody owns now
     shards: tuple[ShardRow, ...]
+    ray: bool = True  # whether it answers
 
     def told(self) -> dict[str, Any]:
         """For programs."""
         return asdict(self)
 
 
-def overview(rows: Sequence[ShardRow], live: Collection[str], draining: Collection[str], dealt: Dealt) -> Overview:
-    """What the rows say, by node. A lease that has run out is nobody's, and its rate is nothing."""
+def overview(
+    rows: Sequence[ShardRow], live: Collection[str] | None, draining: Collection[str], dealt: Dealt
+) -> Overview:
+    """What the rows say, by node. A lease that has run out is nobody's, and its rate is nothing.
+
+    `live`: the nodes Ray has; None: it does not answer.
+    """
     owned = [row for row in rows if row.owner and row.lease_left > 0]
-    names = sorted({*live, *(node_of(row) for row in owned), *(set(draining) - {EVERYWHERE})})
+    names = sorted({*(live or ()), *(node_of(row) for row in owned), *(set(draining) - {EVERYWHERE})})
     return Overview(
         budget=dealt.budget,
         rate=sum(row.rate for row in owned),
@@ -57,6 +63,7 @@ def overview(rows: Sequence[ShardRow], live: Collection[str], draining: Collecti
         nodes=tuple(_shown(name, owned, live, draining) for name in names),
         orphans=tuple(row.number for row in rows if row not in owned),
         shards=tuple(rows),
+        ray=live is not None,
     )
 
 
@@ -65,9 +72,16 @@ def node_of(row: ShardRow) -> str:
     return row.owner.rpartition("/")[0] or row.owner
 
 
-def _shown(name: str, owned: Sequence[ShardRow], live: Collection[str], draining: Collection[str]) -> NodeShown:
+def _shown(name: str, owned: Sequence[ShardRow], live: Collection[str] | None, draining: Collection[str]) -> NodeShown:
     own = [row for row in owned if node_of(row) == name]
-    state = (
-        GONE if name not in live else STOPPED if EVERYWHERE in draining else DRAINING if name in draining else RUNNING
+    return NodeShown(
+        name, _state(name, live, draining), len(own), sum(row.rate for row in own), sum(row.waiting for row in own)
     )
-    return NodeShown(name, state, len(own), sum(row.rate for row in own), sum(row.waiting for row in own))
+
+
+def _state(name: str, live: Collection[str] | None, draining: Collection[str]) -> str:
+    if live is None:
+        return UNKNOWN
+    if name not in live:
+        return GONE
+    return STOPPED if EVERYWHERE in draining else DRAINING if name in draining else RUNNING

@@ -58,19 +58,25 @@ def decide(
         if shard not in placed:
             create.append((shard, _emptiest(counts)))
             counts[create[-1][1]] += 1
-    if create or None in placed.values():
-        return Decision(tuple(create))  # counts are not known while something starts
-    return Decision(move=_move(counts, {shard: node for shard, node in placed.items() if node is not None}))
+    if create:
+        return Decision(tuple(create))
+    return Decision(move=_move(counts, placed, draining))
 
 
-def _move(counts: Counter[str], placed: Mapping[int, str]) -> tuple[int, str] | None:
-    leaving = [shard for shard, node in placed.items() if node not in counts]
+def _move(counts: Counter[str], placed: Mapping[int, str | None], draining: Collection[str]) -> tuple[int, str] | None:
     target = _emptiest(counts)
-    if leaving:
+    known = {shard: node for shard, node in placed.items() if node is not None}
+    leaving = [shard for shard, node in known.items() if node in draining]
+    if leaving:  # also while others start or are too busy to answer: a node that is to go may be why
         return min(leaving), target
+    if len(known) < len(placed):
+        return None  # counts are not known
+    lost = [shard for shard, node in known.items() if node not in counts]
+    if lost:
+        return min(lost), target
     fullest = max(counts, key=lambda node: counts[node])
     if counts[fullest] - counts[target] > 1:
-        return min(shard for shard, node in placed.items() if node == fullest), target
+        return min(shard for shard, node in known.items() if node == fullest), target
     return None
 
 

@@ -57,17 +57,18 @@ class Shard:
     async def run(self) -> None:
         """Until it is told to stop."""
         try:
-            async with Ledger(self._settings.store, self._cluster.margin) as ledger:
+            line = Line(self._settings.store, self._cluster.lease / 3, f"mayfly lease of shard {self.number}")
+            async with line, Ledger(self._settings.store, self._cluster.margin) as ledger:
                 while not self._stopping:
-                    await self._once(ledger)
+                    await self._once(ledger, line)
         finally:
             self._stopped.set()
 
     async def stop(self) -> None:
         """Land what is in the air, and give the lease back."""
-        self._stopping = True
-        if self._crawler is not None:
+        if self._crawler is not None and not self._stopping:  # told twice, it would throw away what is in the air
             self._crawler.stop()
+        self._stopping = True
         await self._stopped.wait()
 
     def status(self) -> dict[str, Any]:
@@ -85,9 +86,8 @@ class Shard:
             "idle": crawler.idle if crawler else 0.0,
         }
 
-    async def _once(self, ledger: Ledger) -> None:
+    async def _once(self, ledger: Ledger, line: Line) -> None:
         """Take the lease and crawl until it is lost; or wait a little."""
-        line = Line(self._settings.store, self._cluster.lease / 3, f"mayfly lease of shard {self.number}")
         lease = Lease(line, self.number, self.owner, self._cluster.lease, self._cluster.margin)
         try:
             if not await lease.take():
@@ -108,7 +108,6 @@ class Shard:
             with contextlib.suppress(*GONE):
                 if lease.epoch:
                     await lease.give_back()
-            await line.close()
 
     async def _crawl(self, ledger: Ledger, lease: Lease) -> None:
         cluster, settings = self._cluster, self._settings
@@ -187,19 +186,18 @@ class Duty:
             self._beliefs = wanting.of
             self._asked = await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
         asked = anchored(self._asked, self._grid, going.price, going.spent) if going.price > 0 else self._asked
-        return np.asarray(np.minimum(asked, wanting.limit) + _at_once(wanting, self._grid))
+        return np.minimum(asked + self._at_once(wanting), wanting.limit)
+
+    def _at_once(self, wanting: Wanting) -> FloatArray:
+        """What is to be fetched soon, beside what comes: waiting pages below their worth, unseen sources always."""
+        dearer = len(wanting.pages) - np.searchsorted(np.sort(wanting.pages), self._grid)
+        return np.asarray((wanting.unseen + dearer) / _AT_ONCE)
 
     async def _share(self) -> None:
         """Tell the scheduler what others have learned, where nothing is known here."""
         parts = self._crawler.parts
         others = await self._ledger.evidence_of_others(self._shard)
         parts.scheduler.observe(events.OthersTold(parts.clock.now(), others))
-
-
-def _at_once(wanting: Wanting, grid: FloatArray) -> FloatArray:
-    """What is to be fetched soon, beside what comes: waiting pages below their worth, unseen sources at any price."""
-    dearer = len(wanting.pages) - np.searchsorted(np.sort(wanting.pages), grid)
-    return np.asarray((wanting.unseen + dearer) / _AT_ONCE)
 
 
 async def _hand_over(crawler: Crawler, handover: Handover) -> None:

@@ -140,9 +140,10 @@ class Frontier:
         pages = [int(page) for page in row.page[rows[row.key[rows] > _GONE]]]
         return [(page, self.worth(page, now)) for page in pages]
 
-    def worths(self) -> FloatArray:
-        """What the waiting pages were worth when they were last valued, in no order."""
-        return self._row.key[self._row.key > _GONE]
+    def worths(self) -> tuple[FloatArray, IntArray]:
+        """What the waiting pages were worth when they were last valued, and their sites; in no order."""
+        waits = self._row.key > _GONE
+        return self._row.key[waits], self._row.site[waits]
 
     def best_by(self, group_of_source: IntArray, groups: int) -> dict[int, PageId]:
         """The page worth most in each group of sources, by the source that showed it first. Reads all rows.

@@ -59,17 +59,20 @@ class Wanting(NamedTuple):
     beliefs: Beliefs
     site: IntArray
     most: FloatArray  # by site, per second
-    limit: PerSecond  # what the sites of its sources can take together
+    limit: PerSecond  # what the sites of its sources and waiting pages can take together
     unseen: int  # sources that were never crawled, and go before all others
     pages: FloatArray  # what those are worth that wait for a fetch
 
 
-def wanting(beliefs: Beliefs, row: Columns, most: FloatArray, pages: FloatArray) -> Wanting:
-    """The sources there are now, by what was believed at the last plan; copies, for another thread."""
+def wanting(beliefs: Beliefs, row: Columns, most: FloatArray, pages: FloatArray, sites: IntArray) -> Wanting:
+    """The sources there are now, by what was believed at the last plan; copies, for another thread.
+
+    `pages` are the worths of those that wait, and `sites` where.
+    """
     some = slice(len(beliefs.link_rate))
     rate = np.where(row.retired[some], HARDLY_EVER, beliefs.link_rate)
     unseen = int(np.count_nonzero((row.crawls == 0) & ~row.retired))
-    limit = _BETWEEN * float(most[np.unique(row.site[~row.retired])].sum())
+    limit = _BETWEEN * float(most[np.union1d(row.site[~row.retired], sites)].sum())
     return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy(), limit, unseen, pages)
 
 

@@ -164,7 +164,7 @@ class Scheduler:
     def wanting(self) -> Wanting | None:
         """What the sources could be crawled for, for whoever shares a budget among many. None before the first plan."""
         known = self.beliefs
-        return known and wanting(known, self._known.source, self._most(), self._frontier.worths())
+        return known and wanting(known, self._known.source, self._most(), *self._frontier.worths())
 
     def _most(self) -> FloatArray:
         """What a site can take, per second."""

@@ -35,7 +35,8 @@ _LISTEN: Seconds = 1.0
 _SAVE_ESTIMATES: Seconds = 10.0  # at most so often
 _LATE: Seconds = 1.0  # what is noted so soon after a minute is of that minute
 _SEARCHES = 8  # hosts at once
-_LOOK_FOR_HOSTS: Seconds = 5.0
+_LOOK_FOR_HOSTS: Seconds = 5.0  # new ones
+_LOOK_FOR_OLD_HOSTS: Seconds = MINUTE
 _SEARCH_AGAIN: Seconds = HOUR  # where it failed
 log = logging.getLogger("mayfly")
 
@@ -58,6 +59,7 @@ class Chores:
         self._trends = Trends(parts.settings.trends)
         self._counted = _Counted()
         self._alike: dict[int, int] = {}
+        self._looked: Seconds = -np.inf  # for hosts that were searched long ago
         self.paused = ""  # why nothing may be fetched
         self.searching = 0  # hosts whose sources are being looked for
 
@@ -73,6 +75,7 @@ class Chores:
                 (self._search_hosts, _LOOK_FOR_HOSTS),
                 (self._drop_pages, _SAVE_ESTIMATES),
                 (self._forget, DAY),
+                (self._forget_answers, HOUR),
                 (self._retire, DAY),
             ):
                 group.create_task(_repeat(chore, every))
@@ -214,7 +217,9 @@ class Chores:
         parts = self._parts
         now = parts.clock.now()
         every = parts.settings.find_every
-        due = await parts.store.hosts_due(now - every, now - min(every, _SEARCH_AGAIN))
+        old = not 0 <= now - self._looked < _LOOK_FOR_OLD_HOSTS  # to find these, all hosts are looked at
+        self._looked = now if old else self._looked
+        due = await parts.store.hosts_due(*((now - every, now - min(every, _SEARCH_AGAIN)) if old else (0.0, 0.0)))
         await self.search([host for host in due if parts.door.territory.ours(site_of(host))])
 
     async def search(self, hosts: Sequence[str], done: Callable[[], None] = lambda: None) -> list[Found]:
@@ -247,10 +252,14 @@ class Chores:
         forgotten = await parts.store.prune(
             now, Retention(history=keep.keep_history, text=keep.keep_text, pages=keep.keep_pages)
         )
-        if parts.archive is not None:
-            await asyncio.to_thread(parts.archive.prune, now, keep.keep_warc, int(keep.warc_gigabytes * _GIGABYTE))
         if any(forgotten.values()):
             log.info("forgotten: %s", ", ".join(f"{many:,} {what}" for what, many in forgotten.items() if many))
+
+    async def _forget_answers(self) -> None:
+        archive, keep = self._parts.archive, self._parts.settings
+        if archive is not None:
+            most = int(keep.warc_gigabytes * _GIGABYTE)
+            await asyncio.to_thread(archive.prune, self._parts.clock.now(), keep.keep_warc, most)
 
     async def _retire(self) -> None:
         """Sources that show what another shows (twice in a row), and sitemaps that show nothing new for long."""

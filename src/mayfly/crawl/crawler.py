@@ -72,12 +72,12 @@ class Crawler:
     ) -> None:
         self._home = home
         clock = clock or Clock()
-        robots = Robots(fetcher, agent, fetcher.limits, self._keep_robots)
+        robots = Robots(fetcher, agent, fetcher.limits, self._keep_robots, self._kept_by_others)
         self._bucket = Bucket(settings.budget, 0.0)
         pauses = settings.host_delay, settings.address_delay
         door = Doorman(fetcher, robots, self._bucket, clock.now, *pauses, territory)
         door.on_pace = self._pace
-        visitor = Visitor(fetcher, readers, door)
+        visitor = Visitor(fetcher, readers, door, store)
         patterns = Patterns(settings.only, settings.not_)
         scheduler = scheduler_of(settings)
         luck = random.Random(settings.seed)
@@ -151,9 +151,11 @@ class Crawler:
         parts, now, door = self.parts, self.parts.clock.now(), self.parts.door
         last = last_beat(self._home)
         lately = last is not None and now - last < LONGEST_DELAY + _BEAT
-        if lately or door.territory.taken:
+        if lately or door.territory.taken or parts.settings.store:  # others crawl that store, from homes of their own
             door.rest_all()
         for kept in await parts.store.robots():
+            if not door.territory.ours(site_of(kept.origin)):
+                continue
             rules = self._robots.remember(*kept)
             if now < kept.fetched_at + KEPT + SERVES:
                 door.heed(site_of(kept.origin), rules.delay)
@@ -260,6 +262,11 @@ class Crawler:
         task = asyncio.ensure_future(self.parts.store.keep_robots(KeptRobots(origin, body, at)))
         self._keeping.add(task)
         task.add_done_callback(self._kept)
+
+    async def _kept_by_others(self, origin: str) -> tuple[bytes | None, Seconds] | None:
+        """The robots.txt of a site of another shard, as that one keeps it."""
+        kept = await self.parts.store.robots([origin])
+        return (kept[0].body, kept[0].fetched_at) if kept else None
 
     def _pace(self, site: str, delay: Seconds) -> None:
         self.parts.scheduler.observe(events.SitePaced(self.parts.clock.now(), site, delay=delay))

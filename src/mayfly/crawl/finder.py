@@ -73,7 +73,7 @@ class Finder:
             found.failure = str(enough)
             if enough.failed.reason is Reason.STOPPING:
                 return found  # half a look tells nothing: the next run looks anew
-            self._visitor.rest(enough.failed)
+            await self._visitor.rest(enough.failed, now)
         await self._keep(found, now)
         return found
 

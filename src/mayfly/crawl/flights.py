@@ -12,7 +12,7 @@ from mayfly.crawl.finder import likely
 from mayfly.crawl.hearsay import Hearsay
 from mayfly.crawl.parts import Parts
 from mayfly.crawl.restoring import leave_to_others
-from mayfly.crawl.visits import Visit, fetched_of, page_retry, site_rest, source_retry
+from mayfly.crawl.visits import Visit, fetched_of, page_retry, rest_of, source_retry
 from mayfly.crawl.watched import KnownPage, Watched, memory_of
 from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
@@ -25,7 +25,6 @@ from mayfly.store.records import (
     LandedCrawl,
     LandedFetch,
     NewSource,
-    Rest,
     ShownLink,
 )
 from mayfly.urls import canonical, site_of
@@ -170,7 +169,7 @@ class Flights:
         steps = parts.clock.steps
         await parts.store.commit(
             FetchFailure(
-                "source", source.id, at, failed.reason, failed.detail, failed.status, retry_at, _rest(failed, at)
+                "source", source.id, at, failed.reason, failed.detail, failed.status, retry_at, rest_of(failed, at)
             )
         )
         if why:
@@ -227,7 +226,9 @@ class Flights:
         retry_at = None if wait is None else at + wait
         steps = parts.clock.steps
         await parts.store.commit(
-            FetchFailure("page", fetch.id, at, failed.reason, failed.detail, failed.status, retry_at, _rest(failed, at))
+            FetchFailure(
+                "page", fetch.id, at, failed.reason, failed.detail, failed.status, retry_at, rest_of(failed, at)
+            )
         )
         page.tries += 1
         moved = parts.clock.steps - steps
@@ -249,7 +250,7 @@ class Flights:
         """Count a failure; and leave the whole site alone if it is the site's."""
         parts = self._parts
         parts.tally.failures[failed.reason] += 1
-        rest = _rest(failed, at)
+        rest = rest_of(failed, at)
         if rest is not None:
             parts.door.rest(rest.site, rest.until - at)
             parts.scheduler.observe(events.SitePaced(at, rest.site, rests_until=rest.until))
@@ -260,8 +261,3 @@ class Flights:
             return ""
         async with self._writing:
             return await asyncio.to_thread(archive.write, answer)
-
-
-def _rest(failed: Failed, at: Seconds) -> Rest | None:
-    seconds = site_rest(failed)
-    return None if seconds is None else Rest(site_of(failed.url), at + seconds)

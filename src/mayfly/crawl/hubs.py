@@ -209,5 +209,5 @@ class Hubs:
             await parts.store.change_subscription(now, step.was)
             return
         log.info("the hub %s did not take what we asked of %s: %s", now.hub, now.topic, answer.reason)
-        parts.visitor.rest(answer)
+        await parts.visitor.rest(answer, parts.clock.now())
         await parts.store.change_subscription(now, failed(now, answer, parts.clock.now()))

@@ -17,7 +17,8 @@ from mayfly.fetch.http import ACCEPT, Fetcher
 from mayfly.fetch.readers import Readers
 from mayfly.fetch.reasons import Reason
 from mayfly.fetch.validators import UNKNOWN, Validators
-from mayfly.store.records import Fetched, Outcome
+from mayfly.store.records import Fetched, Outcome, Rest
+from mayfly.store.store import Store
 from mayfly.urls import canonical, host_of, site_of
 
 _FEED_ACCEPT = (
@@ -44,12 +45,15 @@ class Visit:
 class Visitor:
     """Fetches and reads, at the pace the doorman allows."""
 
-    def __init__(self, fetcher: Fetcher, readers: Readers, door: Doorman) -> None:
-        self._fetcher, self._readers, self._door = fetcher, readers, door
+    def __init__(self, fetcher: Fetcher, readers: Readers, door: Doorman, store: Store) -> None:
+        self._fetcher, self._readers, self._door, self._store = fetcher, readers, door, store
 
-    def rest(self, failed: Failed) -> None:
-        """Leave a site alone as long as its failure asks for."""
-        self._door.rest(site_of(failed.url), site_rest(failed) or 0.0)
+    async def rest(self, failed: Failed, at: Seconds) -> None:
+        """Leave a site alone as long as its failure asks for, whoever crawls it then."""
+        rest = rest_of(failed, at)
+        if rest is not None:
+            self._door.rest(rest.site, rest.until - at)
+            await self._store.note_rest(rest, failed.reason)
 
     async def visit(
         self,
@@ -180,12 +184,12 @@ def page_retry(tries: int, failed: Failed, luck: random.Random) -> Seconds | Non
     return min(wait, DAY) * luck.uniform(0.8, 1.2)
 
 
-def site_rest(failed: Failed) -> Seconds | None:
+def rest_of(failed: Failed, at: Seconds) -> Rest | None:
     """How long a failure asks for the whole site to be left alone; None: it says nothing of the site."""
     if failed.reason is Reason.BUSY:
-        return min(failed.retry_after or MINUTE, HOUR)
+        return Rest(site_of(failed.url), at + min(failed.retry_after or MINUTE, HOUR))
     if failed.reason in _NOBODY_THERE:
-        return MINUTE
+        return Rest(site_of(failed.url), at + MINUTE)
     return None
 
 

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from protego import Protego
 
@@ -126,9 +127,12 @@ class Robots:
         agent: str,
         limits: Limits = DEFAULT_LIMITS,
         learned: Callable[[str, bytes | None, Seconds], None] | None = None,
+        elsewhere: Callable[[str], Awaitable[tuple[bytes | None, Seconds] | None]] | None = None,
     ) -> None:
-        """`learned` is told every good copy: its origin, the bytes (None: there is none), and when it came."""
-        self._fetcher = fetcher
+        """`learned` is told every good copy: its origin, the bytes (None: there is none), and when it came. `elsewhere`
+        has the copy of an origin that is not ours to ask; None: nobody has one.
+        """
+        self._fetcher, self._elsewhere = fetcher, elsewhere
         self._learned = learned
         self._asking: dict[str, asyncio.Task[Kept]] = {}
         self._limits = replace(limits, wire_bytes=READ_BYTES + 1, body_bytes=READ_BYTES + 1, cut=True)
@@ -161,7 +165,20 @@ class Robots:
         answer = await self._fetcher.fetch(
             f"{origin}/robots.txt", accept="text/plain,*/*;q=0.5", limits=self._limits, may=may
         )
+        if isinstance(answer, Failed) and answer.reason is Reason.ELSEWHERE:
+            return await self._led_away(origin, answer.url, now)
         return self._learn(origin, answer, now)
+
+    async def _led_away(self, origin: str, url: str, now: Seconds) -> Kept:
+        """It leads to a site that another asks: what he keeps of it counts here, too; else there is none for now."""
+        known = urlsplit(url).path == "/robots.txt" and self._elsewhere
+        copy = await known(_origin(url)) if known else None
+        if copy is None or now >= copy[1] + KEPT + SERVES:
+            return self._keep(origin, Kept(ALLOW_ALL, now + ASK_AGAIN, now + KEPT + SERVES))
+        if self._learned:
+            self._learned(origin, copy[0], now)
+        rules = ALLOW_ALL if copy[0] is None else read_rules(copy[0], self._agent)
+        return self._keep(origin, Kept(rules, now + KEPT, now + KEPT + SERVES))
 
     def remember(self, origin: str, body: bytes | None, at: Seconds) -> Rules:
         """A copy from an earlier run; None: there was none."""
@@ -187,8 +204,6 @@ class Robots:
             kept = Kept(read_rules(answer.body, self._agent), now + KEPT, now + KEPT + SERVES)
             if self._learned:
                 self._learned(origin, answer.body, now)
-        elif answer.reason is Reason.ELSEWHERE:  # it has none of its own; where it leads, that site's own is asked
-            kept = Kept(ALLOW_ALL, now + KEPT, now + KEPT + SERVES)
         elif answer.status is not None and 400 <= answer.status < 500 and answer.status != 429:
             kept = Kept(ALLOW_ALL, now + KEPT, now + KEPT + SERVES)
             if self._learned:
@@ -200,6 +215,9 @@ class Robots:
             kept = Kept(rules, now + wait, old.good_until if old is not None and good else now, answer)
             if answer.reason is Reason.STOPPING:
                 return kept  # nobody was asked, so nothing is known
+        return self._keep(origin, kept)
+
+    def _keep(self, origin: str, kept: Kept) -> Kept:
         self._kept[origin] = kept
         self._kept.move_to_end(origin)
         if len(self._kept) > _MOST_HOSTS:

@@ -37,7 +37,7 @@ _BUSY = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.SerializationError, async
 _CONNECT: Seconds = 10.0
 _PATIENCE: Seconds = 60.0  # with a server that is away
 _STEPS = 0x4D61_7967  # the lock of whoever changes the tables
-_CRAWLING = 0x4D61_7968  # and of whoever crawls: one process, or a cluster
+CRAWLING = 0x4D61_7968  # and of whoever crawls: one process, or a cluster
 _BACKEND = "pid || ' ' || backend_start"  # a number alone is given again
 _MYSELF = f"SELECT {_BACKEND} FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 _HOLDER = (
@@ -260,8 +260,8 @@ class PostgresEngine:
         if not self._crawls or self._claimed:
             return
         shared = "_shared" if self._fence is not None else ""
-        while not self._database.execute(f"SELECT pg_try_advisory_lock{shared}(?)", (_CRAWLING,)).get:
-            pid, holder, _ = self._database.execute(_HOLDER, (_CRAWLING,)).fetchone() or (0, "", "")
+        while not self._database.execute(f"SELECT pg_try_advisory_lock{shared}(?)", (CRAWLING,)).get:
+            pid, holder, _ = self._database.execute(_HOLDER, (CRAWLING,)).fetchone() or (0, "", "")
             if not holder or holder != self._claimant:
                 who = crawled_by(self._database) or "another process"
                 raise BeingCrawled(f"{self.name} is being crawled by {who}; stop that one first")
@@ -272,5 +272,5 @@ class PostgresEngine:
 
 def crawled_by(database: PostgresDatabase) -> str:
     """Who holds the lock of whoever crawls."""
-    holders = [name.removeprefix("mayfly ") for _, _, name in database.execute(_HOLDER, (_CRAWLING,))]
+    holders = [name.removeprefix("mayfly ") for _, _, name in database.execute(_HOLDER, (CRAWLING,))]
     return f"a cluster, {len(holders)} shards of it" if len(holders) > 1 else "".join(holders)

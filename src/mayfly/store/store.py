@@ -245,6 +245,9 @@ class Store(Protocol):
         """All that are kept, or those of these origins."""
 
     async def keep_robots(self, robots: KeptRobots) -> None: ...
+    async def note_rest(self, rest: Rest, reason: str) -> None:
+        """A site is left alone until then, or longer if that was said before."""
+
     async def rests(self, now: Seconds) -> list[Rest]:
         """Sites that are to be left alone now."""
 

@@ -320,6 +320,9 @@ class TableStore:
     async def keep_robots(self, robots: KeptRobots) -> None:
         await self._write(lambda database: finding.keep_robots(database, robots))
 
+    async def note_rest(self, rest: Rest, reason: str) -> None:
+        await self._write(lambda database: finding.note_rest(database, rest, reason))
+
     async def rests(self, now: Seconds) -> list[Rest]:
         return await self._read(lambda database: finding.rests(database, now))
 

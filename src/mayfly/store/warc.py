@@ -91,18 +91,29 @@ class WarcWriter:
                 raise _cannot_write(self._path, error) from error
 
     def prune(self, now: Seconds, keep_seconds: Seconds, max_total_bytes: int) -> int:
-        """Delete files whose last answer is too old, and the oldest while all are too large together; how many."""
+        """Delete files whose last answer is too old, and the oldest while all are too large together; how many.
+
+        Of other parts that wrote here, and may be elsewhere by now, those that are finished and too old.
+        """
         with self._lock:
             files = [path for path in archives(self._folder, self._part) if path != self._path]
             total = self._size + sum(path.stat().st_size for path in files)
             deleted = 0
             for path in files:
-                if total <= max_total_bytes and begun_at(path) + self._max_seconds >= now - keep_seconds:
+                if total <= max_total_bytes and not self._is_old(path, now - keep_seconds):
                     continue
                 total -= path.stat().st_size
                 path.unlink()
                 deleted += 1
+            others = [path for path in archives(self._folder) if not path.name.endswith(OPEN) and path not in files]
+            for path in others if self._part else ():
+                if self._is_old(path, now - keep_seconds):
+                    path.unlink(missing_ok=True)  # another part may have been quicker
+                    deleted += 1
             return deleted
+
+    def _is_old(self, path: Path, before: Seconds) -> bool:
+        return begun_at(path) + self._max_seconds < before
 
     def _append(self, records: bytes, at: Seconds) -> str:
         full = self._size + len(records) > self._max_bytes

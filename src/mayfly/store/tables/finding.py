@@ -58,7 +58,8 @@ def candidates(database: Database, host: str) -> list[Candidate]:
 def robots(database: Database, origins: Sequence[str] | None) -> list[KeptRobots]:
     sql = "SELECT origin, body, fetched_at FROM robots"
     if origins is None:
-        return [KeptRobots(*row) for row in _rows(database, f"{sql} WHERE {database.mine} ORDER BY origin")]
+        ours = f"{database.mine} OR shard IS NULL" if database.mine != "TRUE" else "TRUE"  # or kept by one process
+        return [KeptRobots(*row) for row in _rows(database, f"{sql} WHERE {ours} ORDER BY origin")]
     return [KeptRobots(*row) for origin in origins for row in _rows(database, f"{sql} WHERE origin = ?", origin)]
 
 
