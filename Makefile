@@ -38,9 +38,10 @@ bench: setup
 	$(BIN)/python bench/study.py
 	$(BIN)/python bench/feedback.py storm
 
-# Four shards against one process, and two machines against one (network namespaces, so as root on Linux): about a quarter of an
-# hour, on a machine that does nothing else.
+# Four shards against one process, and two machines against one (network namespaces, so as root on Linux): about forty minutes, on a
+# machine that does nothing else.
 bench-cluster: setup
+	$(BIN)/python bench/cluster_replay.py
 	$(BIN)/python bench/cluster_quality.py
 	$(BIN)/python bench/cluster_speed.py
 

@@ -30,7 +30,7 @@ BUDGET, DELAY, SHARDS, HOSTS = 20.0, 0.3, 5, 12
 CLUSTER = ClusterSettings(shards=SHARDS, lease=5.0, margin=2.0, fetch_seconds=1.5, price_every=1.0)
 AWAY = CLUSTER.lease + 3  # longer than the lease
 FLUSH = 0.2
-QUIET = 6.0  # seconds of plain crawling between two faults,
+QUIET, QUIET_ONCE = 6.0, 4.5  # seconds of plain crawling between two faults,
 STEADY = 12.0  # and before the first
 PATIENCE = 60.0
 ONCE_WITHIN = 300.0  # seconds
@@ -39,8 +39,8 @@ ONCE_WITHIN = 300.0  # seconds
 class Trial:
     """One stage, some faults, and what came of each."""
 
-    def __init__(self, stage: Stage, table: Table, minute: float) -> None:
-        self.stage, self.table, self.minute = stage, table, minute
+    def __init__(self, stage: Stage, table: Table, minute: float, quiet: float) -> None:
+        self.stage, self.table, self.minute, self.quiet = stage, table, minute, quiet
         self.broken: list[Broken] = []
         self.open: list[Broken] = []  # whose silence is not told yet
         self.disturbed: list[tuple[float, float]] = []  # times in which less than the budget may be spent
@@ -57,7 +57,7 @@ class Trial:
     def calm(self) -> None:
         """Wait until all is well, and a little; then say for how long the shards that were hit have been silent."""
         wait_for(lambda: len(self.stage.owners()) == SHARDS, PATIENCE)
-        time.sleep(QUIET)
+        time.sleep(self.quiet)
         for fault in self.open:
             longest = max(silence(self.stage, shard, fault.clock, time.time()) for shard in fault.shards)
             what = f"{fault.what}: longest silence, s"
@@ -149,7 +149,7 @@ class Trial:
         for name in others:
             self.stage.drain(name)
             self.stage.signal_node(name, signal.SIGKILL)
-        time.sleep(QUIET)
+        time.sleep(self.quiet)
         for name in others:
             self.stage.undrain(name)
             self.stage.start_node(name)
@@ -235,11 +235,11 @@ def main() -> int:
     if "FAULTS_INSIDE" not in os.environ:
         return watched(sys.argv, ONCE_WITHIN if asked.once else None)
     faults = asked.faults or list(ONCE if asked.once else FAULTS)
-    times, minute = (1, 15.0) if asked.once else (asked.times, 60.0)
-    return tried(faults, times, minute, _apart())
+    times, minute, quiet = (1, 15.0, QUIET_ONCE) if asked.once else (asked.times, 60.0, QUIET)
+    return tried(faults, times, minute, quiet, _apart())
 
 
-def tried(faults: list[str], times: int, minute: float, file: IO[str]) -> int:
+def tried(faults: list[str], times: int, minute: float, quiet: float, file: IO[str]) -> int:
     """All of these; the exit status."""
     title = f"faults of a cluster: {SHARDS} shards, 3 machines, {BUDGET:g} requests/s, lease {CLUSTER.lease:g} s"
     table, began = Table(title, file), time.time()
@@ -249,7 +249,7 @@ def tried(faults: list[str], times: int, minute: float, file: IO[str]) -> int:
         wait_for(stage.baselined, 120.0)
         table.say("seconds until all sources were read once", time.time() - began)
         since = time.time() + PACED_AFTER
-        trial = Trial(stage, table, minute)
+        trial = Trial(stage, table, minute, quiet)
         time.sleep(STEADY)
         for fault in faults:
             trial.run(fault, times)
