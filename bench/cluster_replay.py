@@ -22,10 +22,12 @@ from cluster_quality import BUDGET, DELAY, FACTOR, HEAD_START, PRELUDE, world
 from live_fresh import share
 from live_judge import Table
 
+from mayfly.core.agenda import asked, steadied
 from mayfly.core.allotment import Report, first_grants, next_grants
-from mayfly.core.demand import anchored, demand, price_grid
+from mayfly.core.demand import price_grid
 from mayfly.core.events import OthersTold, SourcesAdded
 from mayfly.core.model import DAY, HOUR, MINUTE, Evidence, Fetch
+from mayfly.core.politeness import Bucket
 from mayfly.core.scheduler import Scheduler
 from mayfly.lab.excerpt import from_then_on
 from mayfly.lab.replay import Settings, _scheduler, _World
@@ -35,7 +37,7 @@ from mayfly.store.postgres_schema import shard_of
 from mayfly.testing.world import Times, served_world
 
 BEGIN = 1e6
-ROUND, LOOK, AT_ONCE, IDLE = 1.0, 0.5, 60.0, 0.1  # as in `cluster_quality.py` and in a shard
+ROUND, LOOK, AHEAD, MEMORY, IDLE = 1.0, 0.5, 5, 8, 0.1  # as in `cluster_quality.py` and in a shard
 GRID = price_grid()
 
 
@@ -46,42 +48,41 @@ class Part:
     trace: Trace
     scheduler: Scheduler
     world: _World
-    next_at: float
+    now: float
+    bucket: Bucket
     pushes: int = 0
     used: int = 0
     idle: float = 0.0
+    asked: np.ndarray | None = None
     made: list[tuple[float, Fetch]] = field(default_factory=list)
-    beliefs: object = None
-    asked: np.ndarray = field(default_factory=lambda: np.zeros(len(GRID)))
 
     def go(self, until: float, settings: Settings, begin: float) -> None:
         """Spend what is allotted."""
-        while self.next_at < until:
-            now = self.next_at
+        self.bucket.pace(self.scheduler.budget, self.now)
+        while self.now < until:
+            now = self.bucket.next_token(self.now)
+            if now > self.now:
+                self.now = min(max(now, self.now + 1e-6), until)
+                continue
             while begin + self.pushes * settings.log_push <= now:
                 self.scheduler.observe(self.world.push(begin + self.pushes * settings.log_push))
                 self.pushes += 1
-            fetch = self.scheduler.next(now)
+            fetch = self.scheduler.next(now, self.bucket.patience(now))
             if isinstance(fetch, Fetch):
                 self.scheduler.observe(self.world.answer(fetch, now))
                 self.used += 1
                 self.made.append((now, fetch))
-                self.next_at = now + 1 / self.scheduler.budget
+                self.bucket.take(now)
             else:
-                self.next_at = min(max(fetch.until, now + 0.005), until)
-                self.idle += self.next_at - now
+                self.now = min(max(fetch.until, now + 0.001), until)
+                self.idle += 0.0 if fetch.better else self.now - now
 
     def report(self, version: int) -> Report:
         """What `cluster/shard.py` says."""
-        wanting, going = self.scheduler.wanting(), self.scheduler.going
-        if wanting is None:
-            return Report(np.zeros(len(GRID)), version, self.used / ROUND, False)
-        if wanting.of is not self.beliefs:
-            self.beliefs = wanting.of
-            self.asked = demand(wanting.beliefs, GRID, wanting.site, wanting.most)
-        asked = anchored(self.asked, GRID, going.price, going.spent) if going.price > 0 else self.asked
-        dearer = len(wanting.pages) - np.searchsorted(np.sort(wanting.pages), GRID)
-        curve = np.minimum(asked + (wanting.unseen + dearer) / AT_ONCE, wanting.limit)
+        items = self.scheduler.agenda(self.now, AHEAD * ROUND)
+        if items is not None:
+            self.asked = steadied(self.asked, asked(items, GRID), ROUND, MEMORY * ROUND)
+        curve = np.zeros(len(GRID)) if self.asked is None else self.asked
         told = Report(curve, version, self.used / ROUND, self.idle / ROUND > IDLE)
         self.used, self.idle = 0, 0.0
         return told
@@ -154,7 +155,9 @@ def _part(full: Trace, number: int, parts: int, begin: float, seconds: float, se
     trace = from_then_on(full, begin, begin + seconds, sources, old=False)
     scheduler = _scheduler(settings)
     scheduler.observe(SourcesAdded(begin, trace.hosts, trace.hosts, trace.kinds))
-    return Part(trace, scheduler, _World(trace, settings), begin)
+    bucket = Bucket(settings.budget, begin)
+    bucket.start(begin)
+    return Part(trace, scheduler, _World(trace, settings), begin, bucket)
 
 
 def _share_evidence(parts: list[Part], now: float) -> None:

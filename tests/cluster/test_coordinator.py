@@ -10,8 +10,9 @@ import pytest
 from mayfly.cluster.coordinator import Coordinator
 from mayfly.cluster.lease import Lease, LeaseLost
 from mayfly.cluster.ledger import COORDINATOR, Dealt, Ledger, Told
-from mayfly.core.demand import anchored, at_price, demand, price_grid
-from mayfly.core.model import Evidence, beliefs
+from mayfly.core.agenda import Agenda, asked
+from mayfly.core.demand import at_price, price_grid
+from mayfly.core.model import Evidence
 from mayfly.errors import RunError, UsageError
 
 
@@ -49,13 +50,12 @@ def test_a_new_coordinator_goes_on_from_what_was_granted(land) -> None:
 
 
 def test_what_is_wanted_at_the_price_is_the_budget_in_one_round(land) -> None:
-    """To half a percent, as the shards said it: each through what it spent at the price it found."""
+    """To half a percent, of what shards have to fetch: pages and sources, of which one has the better."""
     rng = np.random.default_rng(3)
     grid, budget = price_grid(), 60.0
-    worlds = [beliefs(rng.lognormal(-3, 0.2, 80), rng.lognormal(0, 0.2, 80), rng.lognormal(-7, 0.1, 80)) for _ in "ab"]
     curves = [
-        anchored(demand(known), grid, price, spent)
-        for known, price, spent in zip(worlds, (0.02, 0.3), (40, 20), strict=True)
+        asked(Agenda(rng.lognormal(best, 1.0, 400), np.full(400, 0.2), np.arange(400) % 40, np.ones(40)), grid)
+        for best in (0.0, -1.0)
     ]
 
     async def work() -> float:
@@ -70,7 +70,7 @@ def test_what_is_wanted_at_the_price_is_the_budget_in_one_round(land) -> None:
             return (await ledger.offered(0)).price
 
     price = land.run(work)
-    assert 0.02 < price < 0.3
+    assert 0.5 < price < 2.0
     assert sum(at_price(np.stack(curves), grid, price)) == pytest.approx(budget, rel=0.005)
 
 

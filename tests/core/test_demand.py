@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mayfly.core.demand import GRID, anchored, at_price, demand, price_for, price_grid, wanted
+from mayfly.core.demand import GRID, at_price, demand, price_for, price_grid, wanted
 from mayfly.core.intervals import edge_prices, exact_plan, refusal_free_budget
 from mayfly.core.model import Beliefs, beliefs
 
@@ -178,24 +178,3 @@ def test_wrong_numbers_are_named() -> None:
         price_grid(1)
     with pytest.raises(ValueError, match="link_rate must be finite"):
         demand(beliefs(np.array([np.nan]), np.ones(1), np.ones(1)))
-
-
-@laws
-@given(world=wild, price=powers(-9, 5), spent=powers(-3, 3))
-def test_an_anchored_demand_goes_through_what_is_spent_and_falls(world: Beliefs, price: float, spent: float) -> None:
-    curve = anchored(demand(world), GRID, price, spent)
-    assert np.all(np.diff(curve) <= 1e-9 * spent)
-    there = int(np.searchsorted(GRID, price))
-    assert curve[there] <= spent * (1 + 1e-9)
-    assert curve[there - 1] >= spent * (1 - 1e-9)
-
-
-@laws
-@given(seed=seeds, wrong=powers(-1.5, 1.5))
-def test_beliefs_wrong_by_a_factor_do_not_move_what_is_asked_for_at_the_going_price(seed: int, wrong: float) -> None:
-    right = many(seed, 500)
-    price = 1e-2
-    spent = wanted(right, price)
-    off = right._replace(link_rate=right.link_rate * wrong)
-    curves = np.stack([anchored(demand(world), GRID, price, spent) for world in (right, off)])
-    assert np.allclose(at_price(curves, GRID, price), spent, rtol=0.1)

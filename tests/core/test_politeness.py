@@ -53,6 +53,36 @@ def test_no_site_is_free_within_its_delay(requests: list[tuple[int, float]], del
             ended[site] = now + 1.0
 
 
+@given(st.lists(st.floats(0, 20), max_size=40), st.sampled_from([0.0, 3.0, 7.5, 30.0]))
+def test_the_sites_that_are_soon_free_are_told_in_time(ends: list[float], ahead: float) -> None:
+    gate = Gate(5.0)
+    gate.grow(len(ends))
+    for site, end in enumerate(ends):
+        gate.lock(site)
+        gate.release(site, end)
+    if ends:
+        gate.rest(0, 100.0)  # this one longer
+    expected = sorted((end + 5.0, site) for site, end in enumerate(ends) if site and end + 5.0 <= ahead)
+    assert gate.freed_by(ahead) == expected
+    assert not any(gate.free)  # nothing changes by asking
+
+
+@given(st.floats(0.05, 500.0), st.lists(st.tuples(st.booleans(), st.floats(0, 1)), max_size=60))
+def test_a_token_that_is_kept_for_something_better_costs_no_other(rate: float, steps: list[tuple[bool, float]]) -> None:
+    """Whoever takes one as soon as his patience is over has had all there were."""
+    bucket, now, taken = Bucket(rate, 0.0), 0.0, 0
+    bucket.start(0.0)
+    for keeps, part in steps:
+        now = max(now, bucket.next_token(now))
+        if keeps:
+            now += part * bucket.patience(now)
+        assert bucket.take(now)
+        taken += 1
+    while bucket.take(now):
+        taken += 1
+    assert taken == pytest.approx(1 + rate * now, abs=1.0 + 1e-5 * taken)
+
+
 @pytest.mark.parametrize("rate", [1 / 7, 3.0, 36.0, 100.0, 200.0, 999.0])
 def test_whoever_is_told_that_a_token_is_there_gets_it(rate: float) -> None:
     """Clocks tick in milliseconds, and tenths of tokens do not add up to one."""

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mayfly.core.agenda import asked
+from mayfly.core.demand import GRID
 from mayfly.core.events import (
     ClicksCounted,
     ClockStepped,
@@ -53,16 +55,83 @@ def test_a_retired_source_is_left_alone_until_it_is_restored(web, policy):
     assert 1 in {number for _, number in crawled(scheduler, 4200.0, 4000)}
 
 
-def test_a_shard_can_use_what_the_sites_of_its_active_sources_take(web):
-    scheduler = started(web, "index")
-    crawled(scheduler, 0.0, 10)
-    scheduler.observe(SitePaced(10.0, "s2", delay=4.0))
-    assert scheduler.wanting().limit == pytest.approx(0.9 * 2.25)  # a request takes time, too
-    scheduler.observe(SourcesRetired(10.0, [1]))
-    assert scheduler.wanting().limit == pytest.approx(0.9 * 1.25)
-    scheduler.observe(SourceCrawled(11.0, 0, [NewPage(7, "far")]))
-    scheduler.observe(SitePaced(11.0, "far", delay=2.0))
-    assert scheduler.wanting().limit == pytest.approx(0.9 * 1.75)  # a page waits there
+@pytest.mark.parametrize("policy", ["index", "bfs", "echo-greedy"])
+def test_at_the_lowest_price_a_shard_asks_for_what_the_sites_take_that_have_something(web, policy):
+    scheduler = started(web, policy, replan=1e9)
+    assert scheduler.agenda(0.0, 60.0) is None  # nothing was planned yet
+
+    def most() -> float:
+        return asked(scheduler.agenda(200.0, 2 * DAY), GRID)[0]
+
+    crawled(scheduler, 0.0, 100)
+    scheduler.observe(SitePaced(100.0, "s2", delay=4.0))
+    assert most() == pytest.approx(0.9 * 2.25)  # a request takes time, too
+    scheduler.observe(SourcesRetired(100.0, [1]))
+    assert most() == pytest.approx(0.9 * 1.25)
+    scheduler.observe(SourceCrawled(101.0, 0, [NewPage(7, "far")]))
+    scheduler.observe(SitePaced(101.0, "far", delay=2.0))
+    assert most() == pytest.approx(0.9 * 1.75)  # a page waits there
+
+
+def test_an_agenda_has_the_pages_that_wait_and_the_sources_whose_turn_comes_with_what_they_bring(web):
+    scheduler = started(web, "index", sources=2, replan=10.0)
+    for now in (0.0, 1000.0, 2000.0):
+        for source in (0, 1):
+            new = [NewPage(int(now) + page) for page in range(10)] if source and now else []
+            scheduler.observe(SourceCrawled(now, source, new))
+    assert scheduler.next(2001.0).kind == "page"
+    soon, later = (scheduler.agenda(2010.0, ahead) for ahead in (1.0, 990.0))
+    assert len(later.worth) == 2 + 19 and later.site.tolist() == [0] + [1] * 20
+    assert later.rate[2:] == pytest.approx(1 / 990) and soon.rate[2:] == pytest.approx(1.0)
+    assert 990 * later.rate[1] == pytest.approx(1 + 10, rel=0.3)  # as many pages as it showed in such a time
+    assert 990 * later.rate[0] < 3 and (later.worth[:2] > soon.worth[:2]).all()
+    assert soon.rate[1] == pytest.approx((1 + 10 * 12.5 / 1000) / 2.5, rel=0.1)  # it has waited for ten seconds
+
+
+def test_who_can_wait_is_told_of_a_site_that_is_soon_free_and_has_something_better(web):
+    """Pages of `s1` are loved, some of `s0` are there: a token that is kept for some moments is spent better."""
+    scheduler = started(web, "index", sources=2, probe=0.0, replan=1.0)
+    loved = {11, 12, 13}
+    scheduler.observe(SourceCrawled(0.0, 0, [NewPage(page) for page in range(1, 9)]))
+    scheduler.observe(SourceCrawled(0.0, 1, [NewPage(page) for page in loved]))
+    now = 1.0
+    while loved == {11, 12, 13}:
+        fetch = scheduler.next(now)
+        if isinstance(fetch, Fetch):
+            scheduler.observe(PageFetched(now, fetch.id))
+            loved -= {fetch.id}
+        now += 1.0
+    scheduler.observe(ClicksCounted(now, np.array([fetch.id]), np.array([now - 0.5]), np.array([100.0])))
+    first = scheduler.next(now + 10.0, patience=0.9)  # both sites are free
+    assert first.kind == "page" and first.id in loved
+    scheduler.observe(PageFetched(now + 11.0, first.id))  # now its site rests until 12
+    assert scheduler.next(now + 11.5, patience=0.6) == Wait(now + 12.0, better=True)
+    assert scheduler.next(now + 11.5, patience=0.4).id not in loved
+    assert scheduler.next(now + 12.0, patience=0.6) == Fetch("page", (loved - {first.id}).pop())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_patience_costs_no_page(web, policy):
+    """Whatever the policy: nobody waits longer than he can, and what is fetched is the same in the end."""
+    many = np.random.default_rng(1).integers(1, 9, 6).tolist()
+    left = []
+    for patience in (0.0, 0.4):
+        scheduler, now = started(web, policy, sources=6), 0.0
+        pages = {100 * source + page for source in range(6) for page in range(many[source])}
+        for source in range(6):
+            scheduler.observe(SourceCrawled(0.0, source, [NewPage(page) for page in pages if page // 100 == source]))
+        for _ in range(2000):
+            fetch = scheduler.next(now, patience)
+            if isinstance(fetch, Wait):
+                assert fetch.until > now and (not fetch.better or fetch.until <= now + patience)
+                now = min(fetch.until, now + 10.0)
+                continue
+            now += 0.1
+            if fetch.kind == "page":
+                pages.remove(fetch.id)
+            scheduler.observe((SourceCrawled if fetch.kind == "source" else PageFetched)(now, fetch.id))
+        left.append(len(pages))
+    assert left[1] <= left[0]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -15,17 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mayfly.cluster.handover import Handover
 from mayfly.cluster.lease import Lease, LeaseLost
 from mayfly.cluster.ledger import Ledger, Told
 from mayfly.cluster.line import GONE, Line
 from mayfly.cluster.settings import ClusterSettings
 from mayfly.core import events
-from mayfly.core.demand import anchored, demand, price_grid
+from mayfly.core.agenda import asked, steadied
+from mayfly.core.demand import price_grid
 from mayfly.core.model import FloatArray, Seconds
-from mayfly.core.outlook import Wanting
 from mayfly.crawl.crawler import Crawler
 from mayfly.crawl.opening import opened
 from mayfly.crawl.settings import Settings
@@ -38,7 +36,7 @@ _TRY_AGAIN: Seconds = 0.25  # to take a lease that is another's
 _LOOK: Seconds = 0.5  # for a new allotment, and for pages that others found
 _IDLE = 0.1  # of the time with nothing to fetch: it could not use what it was given
 _AFTER_FAILURE: Seconds = 1.0
-_AT_ONCE: Seconds = 60.0  # in which sources never crawled are to be crawled, and pages fetched that wait
+_AHEAD, _MEMORY = 5, 8  # rounds: it asks for what there is to fetch in so many, as a mean over so many
 log = logging.getLogger("mayfly")
 
 
@@ -82,7 +80,7 @@ class Shard:
             "sources": len(crawler.parts.sources) if crawler else 0,
             "pages": len(crawler.parts.pages) if crawler else 0,
             "allotment": crawler.parts.scheduler.budget if crawler else 0.0,
-            "price": crawler.parts.scheduler.going.price if crawler else 0.0,
+            "price": (crawler.parts.scheduler.price if crawler else None) or 0.0,
             "idle": crawler.idle if crawler else 0.0,
         }
 
@@ -136,8 +134,7 @@ class Duty:
         self._shard = lease.shard
         self._grid = price_grid(cluster.price_grid)
         self._applied = 0
-        self._beliefs: object = None
-        self._asked: FloatArray = np.zeros(cluster.price_grid)
+        self._asked: FloatArray | None = None
         self._at: Seconds = asyncio.get_running_loop().time()
         self._requests, self._idle, self._lag = 0, 0.0, 0.0
 
@@ -172,26 +169,18 @@ class Duty:
         lag, self._lag = self._lag, 0.0
         self._at, self._requests, self._idle = now, requests, crawler.idle
         evidence, waiting = crawler.parts.scheduler.evidence(), len(crawler.parts.pages)
-        told = Told(self._applied, used, idle > _IDLE, waiting, lag, await self._curve(), evidence)
+        told = Told(self._applied, used, idle > _IDLE, waiting, lag, await self._curve(passed), evidence)
         await self._ledger.report(self._lease, told)
         await self._share()
 
-    async def _curve(self) -> FloatArray | None:
-        """What its sources want at each price, computed off the event loop; sources never crawled want it at any."""
-        scheduler = self._crawler.parts.scheduler
-        wanting, going = scheduler.wanting(), scheduler.going
-        if wanting is None:
-            return None
-        if wanting.of is not self._beliefs:
-            self._beliefs = wanting.of
-            self._asked = await asyncio.to_thread(demand, wanting.beliefs, self._grid, wanting.site, wanting.most)
-        asked = anchored(self._asked, self._grid, going.price, going.spent) if going.price > 0 else self._asked
-        return np.minimum(asked + self._at_once(wanting), wanting.limit)
-
-    def _at_once(self, wanting: Wanting) -> FloatArray:
-        """What is to be fetched soon, beside what comes: waiting pages below their worth, unseen sources always."""
-        dearer = len(wanting.pages) - np.searchsorted(np.sort(wanting.pages), self._grid)
-        return np.asarray((wanting.unseen + dearer) / _AT_ONCE)
+    async def _curve(self, passed: Seconds) -> FloatArray | None:
+        """What it could fetch at each price, computed off the event loop."""
+        parts, every = self._crawler.parts, self._cluster.price_every
+        items = parts.scheduler.agenda(parts.clock.now(), _AHEAD * every)
+        if items is not None:
+            curve = await asyncio.to_thread(asked, items, self._grid)
+            self._asked = steadied(self._asked, curve, passed, _MEMORY * every)
+        return self._asked
 
     async def _share(self) -> None:
         """Tell the scheduler what others have learned, where nothing is known here."""

@@ -25,7 +25,6 @@ from mayfly.core.model import Beliefs, FloatArray, IntArray, PerSecond
 POINTS = 257
 _CHEAPEST, _DEAREST = 1e-12, 1e6  # clicks for a fetch: wide enough for any unit of interest
 _FINE = 0.005  # of ln worth: a bin is this wide, or less
-_STIFF, _SOFT = 0.25, 2.0  # by which power of the price, at least and at most, a demand falls
 _BEYOND = 1e8  # times the dearest price: for worths above it φ is a power
 
 
@@ -90,23 +89,6 @@ def price_for(total: FloatArray, grid: FloatArray, budget: PerSecond) -> float:
     # Where all are refused within one step, as if one after the other.
     part = math.log(more / budget) / math.log(more / less) if less > 0 else 1 - budget / more
     return float(grid[above - 1] * (grid[above] / grid[above - 1]) ** part)
-
-
-def anchored(curve: FloatArray, grid: FloatArray, price: float, spent: PerSecond) -> FloatArray:
-    """A demand as it shows itself: through what was spent at the going price, and from there on as the beliefs say.
-
-    Beliefs may be wrong by a factor for all sources of a shard, as those of the first hours are. The order in which it
-    crawls them does not mind; what it asks for would. So it asks for less where more is to be paid, whatever they say.
-
-    >>> flat = np.array([8.0, 8.0, 8.0])
-    >>> anchored(flat, np.array([1.0, 16.0, 256.0]), price=16.0, spent=2.0).tolist()
-    [4.0, 2.0, 1.0]
-    """
-    here = float(np.interp(math.log(price), np.log(grid), curve))
-    stiff, soft = (price / grid) ** _STIFF, (price / grid) ** _SOFT
-    shape = curve / here if here > 0 else stiff
-    shape = np.clip(shape, np.minimum(stiff, soft), np.maximum(stiff, soft))
-    return np.asarray(np.minimum(spent * shape, max(float(curve[0]), spent)))
 
 
 def at_price(curves: FloatArray, grid: FloatArray, price: float) -> FloatArray:

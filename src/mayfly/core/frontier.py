@@ -141,9 +141,13 @@ class Frontier:
         return [(page, self.worth(page, now)) for page in pages]
 
     def worths(self) -> tuple[FloatArray, IntArray]:
-        """What the waiting pages were worth when they were last valued, and their sites; in no order."""
+        """What the waiting pages were worth when they were last valued, and their sites; in no order.
+
+        Where age is the order, all are worth any price.
+        """
         waits = self._row.key > _GONE
-        return self._row.key[waits], self._row.site[waits]
+        keys = self._row.key[waits]
+        return keys if self._order == "worth" else np.full(len(keys), np.inf), self._row.site[waits]
 
     def best_by(self, group_of_source: IntArray, groups: int) -> dict[int, PageId]:
         """The page worth most in each group of sources, by the source that showed it first. Reads all rows.

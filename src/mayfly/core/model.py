@@ -15,6 +15,7 @@ PageId: TypeAlias = int
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+Moments: TypeAlias = Seconds | FloatArray  # one for all, or one for each
 
 PLACES = 24  # classes of places a link may have, see `place.py`
 DAY: Seconds = 86400.0
@@ -31,9 +32,13 @@ class Fetch(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Nothing may be fetched now; ask again at `until` (`inf`: only after something happened)."""
+    """Nothing may be fetched now; ask again at `until` (`inf`: only after something happened).
+
+    `better`: something could be, but what can be fetched then is worth more.
+    """
 
     until: Seconds
+    better: bool = False
 
 
 class Beliefs(NamedTuple):

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mayfly.core.columns import Columns
-from mayfly.core.model import Beliefs, Fetch, FloatArray, IntArray, PageId, PerSecond
+from mayfly.core.model import Beliefs, Fetch, FloatArray, PageId, PerSecond
 from mayfly.core.policies import Policy
 from mayfly.core.policies.turns import Turn
 from mayfly.core.polite import PolitePlan, polite_plan
 
-_BETWEEN = 0.9  # of the time a site rests; the remainder it is being asked
 HARDLY_EVER = 1e-15  # links per second: sources that were retired take no part in a plan
 
 
@@ -50,30 +49,6 @@ class Outlook(NamedTuple):
     keys: FloatArray  # how much each is wanted now
     seen: FloatArray  # when it was crawled last
     every: FloatArray  # pinned sources: at least so often; `inf`: not pinned
-
-
-class Wanting(NamedTuple):
-    """What a demand is made of (`demand.py`)."""
-
-    of: Beliefs  # as they were planned with, to tell one from another
-    beliefs: Beliefs
-    site: IntArray
-    most: FloatArray  # by site, per second
-    limit: PerSecond  # what the sites of its sources and waiting pages can take together
-    unseen: int  # sources that were never crawled, and go before all others
-    pages: FloatArray  # what those are worth that wait for a fetch
-
-
-def wanting(beliefs: Beliefs, row: Columns, most: FloatArray, pages: FloatArray, sites: IntArray) -> Wanting:
-    """The sources there are now, by what was believed at the last plan; copies, for another thread.
-
-    `pages` are the worths of those that wait, and `sites` where.
-    """
-    some = slice(len(beliefs.link_rate))
-    rate = np.where(row.retired[some], HARDLY_EVER, beliefs.link_rate)
-    unseen = int(np.count_nonzero((row.crawls == 0) & ~row.retired))
-    limit = _BETWEEN * float(most[np.union1d(row.site[~row.retired], sites)].sum())
-    return Wanting(beliefs, beliefs._replace(link_rate=rate), row.site[some].copy(), most.copy(), limit, unseen, pages)
 
 
 def outlook(beliefs: Beliefs, budget: PerSecond, row: Columns, most: FloatArray, keys: FloatArray) -> Outlook:

@@ -65,6 +65,16 @@ class Gate:
             self.lock(site)
             heapq.heappush(self._until, (until, site))
 
+    def freed_by(self, until: Seconds) -> list[tuple[Seconds, int]]:
+        """The resting sites that will be free by then, and when, the first of them first."""
+        found, places = [], [0]
+        while places:  # down the heap, as few of many sites are asked for
+            place = places.pop()
+            if place < len(self._until) and self._until[place][0] <= until:
+                found.append(self._until[place])
+                places += 2 * place + 1, 2 * place + 2
+        return sorted((at, site) for at, site in found if self._rests.get(site, at) <= at)
+
     def stepped(self, by: Seconds) -> None:
         """The clock was set."""
         self._until = [(until + by, site) for until, site in self._until]
@@ -126,6 +136,17 @@ class Bucket:
         if self._tokens >= _WHOLE:
             return now
         return now + (1 - self._tokens) / self._rate if self._rate > 0 else math.inf
+
+    def patience(self, now: Seconds) -> Seconds:
+        """How long a token that is there can be kept for something better: until the next is there, or would be lost.
+
+        >>> bucket = Bucket(rate=4.0, now=0.0)
+        >>> bucket.start(0.0, tokens=1.0)
+        >>> bucket.patience(0.0), bucket.patience(0.125), bucket.patience(0.25)
+        (0.25, 0.125, 0.0)
+        """
+        self._fill(now)
+        return max(0.0, (min(2.0, self._room) - self._tokens) / self._rate) if self._rate > 0 else 0.0
 
     def _fill(self, now: Seconds) -> None:
         self._tokens = min(self._room, self._tokens + max(0.0, now - self._at) * self._rate)

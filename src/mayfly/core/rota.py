@@ -58,10 +58,13 @@ class Rota:
 
     def offer(self, site: int) -> None:
         """A site is free again: its best source competes."""
-        if len(self._sites) > 1 and site < len(self._members):
-            found = self._first(self._members[site])
-            if found is not None:
-                heapq.heappush(self._heap, (-found[0], site, found[1]))
+        found = self.first_of(site) if len(self._sites) > 1 else None
+        if found is not None:
+            heapq.heappush(self._heap, (-found[0], site, found[1]))
+
+    def first_of(self, site: int) -> tuple[float, SourceId] | None:
+        """Key and number of the most wanted source of a site."""
+        return self._first(self._members[site]) if site < len(self._members) else None
 
     def best(self, free: NDArray[np.bool_]) -> tuple[float, SourceId] | None:
         """Key and number of the most wanted source of the free sites."""

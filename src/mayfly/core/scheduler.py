@@ -2,10 +2,10 @@
 
 Theory of operation. `observe` folds events into what is known and into the estimates. Every `replan` seconds the
 estimates are read once into beliefs, and the policy plans with them. `next` compares two candidates only: the best
-known page and the best source among the sites that are free (`frontier.py`, `rota.py`); the policy says whose turn it
-is. The site is then locked until the outcome is observed, and rests for the delay after it (`politeness.py`). Every so
-often, as the probe share says, the source longest unseen goes before both, or a page of the host longest untried
-(`samples.py`), so that nothing starves for good.
+known page and the best source among the sites that are free; the policy says whose turn it is (`contest.py`). The site
+is then locked until the outcome is observed, and rests for the delay after it (`politeness.py`). Every so often, as the
+probe share says, the source longest unseen goes before both, or a page of the host longest untried (`samples.py`), so
+that nothing starves for good.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from functools import partial
 import numpy as np
 
 from mayfly.core import events
+from mayfly.core.agenda import Agenda, agenda, terms
+from mayfly.core.contest import Contest
 from mayfly.core.estimates import Estimator, Feedback
 from mayfly.core.frontier import Frontier
-from mayfly.core.going import Going
-from mayfly.core.heads import Heads
 from mayfly.core.knowledge import Knowledge
 from mayfly.core.merits import Merits
 from mayfly.core.model import (
@@ -29,18 +29,17 @@ from mayfly.core.model import (
     Fetch,
     FloatArray,
     Found,
+    Moments,
     PageId,
     PerSecond,
     Seconds,
     SourceId,
     Wait,
 )
-from mayfly.core.outlook import Outlook, Ranked, Wanting, outlook, ranked, wanting
+from mayfly.core.outlook import Outlook, Ranked, outlook, ranked
 from mayfly.core.pages import Pages
 from mayfly.core.policies import Policy
-from mayfly.core.policies.turns import Turn
 from mayfly.core.politeness import Gate
-from mayfly.core.rota import Rota
 from mayfly.core.samples import Samples
 from mayfly.core.wants import PINNED, Wants
 
@@ -77,9 +76,8 @@ class Scheduler:
         self._probe = policy.probe if probe is None else probe
         self._known = Knowledge(np.random.default_rng(seed))
         self._frontier = Frontier(policy.page_order)
-        self._heads = Heads(self._frontier, self._gate)
-        self._pages = Pages(self._known, self._frontier, estimator, merits, feedback, self._heads.offer)
-        self._rota = Rota()
+        self._contest = Contest(policy, self._frontier, self._gate)
+        self._pages = Pages(self._known, self._frontier, estimator, merits, feedback, self._contest.offer_page)
         self._wants = Wants(policy, self._known)
         self.evidence = estimator.evidence  # what the means of its beliefs are made of
         self.believes = self._wants.hints.believes  # whether a page of a source is fetched because a hint names it
@@ -95,7 +93,6 @@ class Scheduler:
         self._samples = Samples()
         self._sites = 0
         self.dropped: set[PageId] = set()
-        self.going = Going()
         self.beliefs: Beliefs | None = None
         self._observers = {
             events.SourcesAdded: self._sources_added,
@@ -127,28 +124,31 @@ class Scheduler:
         """The only way in: fold `event` into what is known, whatever its origin."""
         self._observers[type(event)](event)  # type: ignore[operator]
 
-    def next(self, now: Seconds) -> Fetch | Wait:
-        """The only way out: the best allowed fetch, or the time to ask again."""
+    def next(self, now: Seconds, patience: Seconds = 0.0) -> Fetch | Wait:
+        """The only way out: the best allowed fetch, or the time to ask again.
+
+        `patience`: who asks can wait so long for something better, and loses nothing by it.
+        """
         if now >= self._replan_at:
             self._replan(now)
         for site in self._gate.freed(now):
-            self._offer(site)
+            self._contest.offer(site)
         if self._retries and self._retries[0][0] <= now:
             self._retry(now)
         if (self._fetches >= self._round_ends and now >= self._round_from) or now >= self._round_until:
             self._begin_round(now)
-        fetch = self._due_probe(now) or self._choose(now)
-        self._fetches += isinstance(fetch, Fetch)
+        fetch = self._due_probe(now) or self._choose(now, patience)
+        if isinstance(fetch, Fetch):
+            self._fetches += 1
+        elif fetch.better:
+            self._probes -= self._probe  # the question will be asked again
         return fetch
 
     def ranking(self, now: Seconds, first: int) -> list[Ranked]:
         """What would come next, were all sites free and nothing to happen: slow and pure, for people."""
         if self.beliefs is None:
             return []
-        planned = len(self.beliefs.link_rate)  # sources added since have no key before the next plan
-        row = self._known.source
-        keys = np.where((row.busy | row.retired)[:planned], -np.inf, self._wants.keys(planned, now))
-        return ranked(keys, self._frontier.best(now, first), self._policy, self._fetches, first)
+        return ranked(self._keys(now), self._frontier.best(now, first), self._policy, self._fetches, first)
 
     def waiting(self) -> list[PageId]:
         """The known pages that wait for a fetch."""
@@ -161,10 +161,19 @@ class Scheduler:
         planned = len(self.beliefs.link_rate)
         return outlook(self.beliefs, self.budget, self._known.source, self._most(), self._wants.keys(planned, now))
 
-    def wanting(self) -> Wanting | None:
-        """What the sources could be crawled for, for whoever shares a budget among many. None before the first plan."""
-        known = self.beliefs
-        return known and wanting(known, self._known.source, self._most(), *self._frontier.worths())
+    def agenda(self, now: Seconds, ahead: Seconds) -> Agenda | None:
+        """What there is to fetch soon, for whoever shares a budget among many. None before the first plan."""
+        if self.beliefs is None:
+            return None
+        within = terms(self._known.source, len(self.beliefs.link_rate), now, ahead)
+        keys = self._keys(now + within)
+        pages = self._frontier.worths()
+        return agenda(self.beliefs, self._known.source, keys, now, within, *pages, ahead, self._most())
+
+    def _keys(self, now: Moments) -> FloatArray:
+        """Of the sources planned for (those added since have none yet); `-inf` of those not to be had."""
+        row, planned = self._known.source, 0 if self.beliefs is None else len(self.beliefs.link_rate)
+        return np.where((row.busy | row.retired)[:planned], -np.inf, self._wants.keys(planned, now))
 
     def _most(self) -> FloatArray:
         """What a site can take, per second."""
@@ -285,26 +294,17 @@ class Scheduler:
 
     # What to fetch
 
-    def _choose(self, now: Seconds) -> Fetch | Wait:
-        page = self._heads.best()
-        if page is not None and self._policy.pages_first:
-            return self._take_page(page)
-        source = self._rota.best(self._gate.free)
-        if page is None and source is None:
-            return Wait(self._next_chance())
-        worth = None if page is None else self._frontier.worth(page, now)
-        key = None if source is None else source[0]
-        turn = self._policy.turn(worth, key, self._fetches)
-        if turn is Turn.PAGE and page is not None:
-            return self._take_page(page)
-        if turn is Turn.SOURCE and source is not None:
-            if self._known.source.crawls[source[1]] and source[0] < PINNED:  # else its key tells of no price
-                self._policy.crawled(source[0])
-                self.going.paid(source[0], self.budget)
-            return self._take_source(source[1])
-        # Nobody is due. A key below zero says in how many seconds its source will be; else ask again a slot later.
-        soon = -key if key is not None and key < 0 else 1 / self.budget
-        return Wait(min(self._next_chance(), now + soon))
+    def _choose(self, now: Seconds, patience: Seconds) -> Fetch | Wait:
+        won = self._contest.winner(now, self._fetches, patience)
+        if isinstance(won, Wait):
+            until = won.until if won.until > now else now + 1 / self.budget  # it is nobody's turn: a slot later
+            return won if won.better else Wait(min(self._next_chance(), until))
+        fetch, key = won
+        if fetch.kind == "page":
+            return self._take_page(fetch.id)
+        if key is not None and key < PINNED and self._known.source.crawls[fetch.id]:  # else its key tells of no price
+            self._policy.crawled(key)
+        return self._take_source(fetch.id)
 
     def _due_probe(self, now: Seconds) -> Fetch | None:
         """If the probe share has earned it: the source longest unseen, or a page of the host longest untried."""
@@ -323,7 +323,7 @@ class Scheduler:
 
     def _take_source(self, source: SourceId) -> Fetch:
         self._known.source.busy[source] = True
-        self._rota.take(source)
+        self._contest.take(source)
         return self._send(Fetch("source", source), int(self._known.source.site[source]))
 
     def _send(self, fetch: Fetch, site: int) -> Fetch:
@@ -346,10 +346,6 @@ class Scheduler:
             elif (page := self._known.pages.get(number)) is not None:
                 self._pages.wait(number, page, site)
 
-    def _offer(self, site: int) -> None:
-        self._heads.offer(site)
-        self._rota.offer(site)
-
     def _site_of(self, name: str | None, source: SourceId) -> int:
         if name is None or self._gate.stands_open:
             return int(self._known.source.site[source])
@@ -365,7 +361,7 @@ class Scheduler:
         self._replan_at = now + self._replan_every
         self._grow_sites()
         row = self._known.source
-        self._rota.arrange(row.site, self._sites)
+        self._contest.arrange(row.site, self._sites)
         beliefs = self._estimator.beliefs(now)
         if self.merits is not None:
             beliefs = self.merits.refine(beliefs)
@@ -381,18 +377,16 @@ class Scheduler:
             if page in self._frontier:
                 self._frontier.take(page)
                 self.dropped.add(page)
-        self._heads.clear()
-        for site in np.flatnonzero(self._gate.free).tolist():
-            self._heads.offer(site)
+        self._contest.revalued()
         self._begin_round(now)
 
     def _begin_round(self, now: Seconds) -> None:
         """Compute the keys of all sources."""
-        self._round_ends = self._fetches + self._rota.round
-        self._round_until = now + max(self._rota.round / self.budget, self._shortest_round)
+        self._round_ends = self._fetches + self._contest.round
+        self._round_until = now + max(self._contest.round / self.budget, self._shortest_round)
         self._round_from = now + self._shortest_round
         row = self._known.source
-        self._rota.refresh(np.where(row.busy | row.retired, -np.inf, self._wants.keys(row.size, now)), self._gate.free)
+        self._contest.begin_round(np.where(row.busy | row.retired, -np.inf, self._wants.keys(row.size, now)))
 
     def _grow_sites(self) -> None:
         self._sites = self._known.sites

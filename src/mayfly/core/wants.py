@@ -7,7 +7,7 @@ import numpy as np
 from mayfly.core.events import SourceCrawled
 from mayfly.core.hints import Hints
 from mayfly.core.knowledge import Knowledge
-from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
+from mayfly.core.model import Beliefs, FloatArray, Moments, PerSecond, Seconds
 from mayfly.core.outlook import HARDLY_EVER
 from mayfly.core.policies import Policy
 
@@ -46,7 +46,7 @@ class Wants:
         if self.hints.given:
             self.hints_of_all().crawled(crawl.source, len(crawl.new_pages))
 
-    def keys(self, planned: int, now: Seconds) -> FloatArray:
+    def keys(self, planned: int, now: Moments) -> FloatArray:
         """How much each of the sources planned for is wanted, the seed rounds first."""
         row = self._known.source
         seen = row.seen[:planned]

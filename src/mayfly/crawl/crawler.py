@@ -224,10 +224,10 @@ class Crawler:
             await asyncio.sleep(min(ready - now, _NAP))
             return
         wall = self.parts.clock.now()
-        fetch = self.parts.scheduler.next(wall)
+        fetch = self.parts.scheduler.next(wall, self._bucket.patience(now))
         if not isinstance(fetch, Fetch):
             await self._sleep(min(max(fetch.until - wall, 0.001), _NAP))
-            self.idle += loop.time() - now
+            self.idle += 0.0 if fetch.better else loop.time() - now
             return
         self._bucket.take(loop.time())
         self._spawn(self._flights.fly(fetch))

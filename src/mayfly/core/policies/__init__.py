@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from mayfly.core.events import SourceCrawled
 from mayfly.core.frontier import PageOrder
-from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
+from mayfly.core.model import Beliefs, FloatArray, Moments, PerSecond, Seconds
 from mayfly.core.policies.baselines import Bfs, FixedInterval, FixedQuota, Frequency
 from mayfly.core.policies.echo import EchoGreedy, EchoNewpages, EchoSchedule
 from mayfly.core.policies.index import Index
@@ -32,7 +32,7 @@ class Policy(Protocol):
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         """Take in new beliefs. Runs at each replanning, on whole columns. `seen`: times of the last crawls."""
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         """How much each source is wanted now, the largest first; grows while it waits. `-inf`: not at all."""
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mayfly.core.frontier import PageOrder
 from mayfly.core.intervals import paper_plan
-from mayfly.core.model import DAY, HOUR, Beliefs, FloatArray, PerSecond, Seconds
+from mayfly.core.model import DAY, HOUR, Beliefs, FloatArray, Moments, PerSecond, Seconds
 from mayfly.core.policies.turns import PaperPolicy, Turn, pages_first
 
 
@@ -20,7 +20,7 @@ class Bfs(PaperPolicy):
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         """There is none."""
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         # The one crawled longest ago is the next in the order, for the order is kept from the first round on.
         return now - seen
 
@@ -38,7 +38,7 @@ class FixedQuota(PaperPolicy):
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         self._per_second = 1 / paper_plan(beliefs, self._quota * budget, page_cost=False).interval
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return lag(self._per_second, seen, now)
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
@@ -62,7 +62,7 @@ class Frequency(PaperPolicy):
         same = beliefs._replace(page_profit=np.ones_like(seen), profit_decay=np.full_like(seen, 1 / DAY))
         self._per_second = 1 / paper_plan(same, budget, keep_edge=self._keep_edge).interval
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return lag(self._per_second, seen, now)
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
@@ -82,7 +82,7 @@ class FixedInterval(PaperPolicy):
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         """There is none."""
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return now - (seen + self._interval)
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
@@ -92,7 +92,7 @@ class FixedInterval(PaperPolicy):
         return Turn.SOURCE if late >= 0 else Turn.NOBODY
 
 
-def lag(per_second: FloatArray, seen: FloatArray, now: Seconds) -> FloatArray:
+def lag(per_second: FloatArray, seen: FloatArray, now: Moments) -> FloatArray:
     """How far each source is behind its schedule: I'/I, the time waited by the interval; never where I is infinite."""
     return np.where(per_second > 0, (now - seen) * per_second, -np.inf)
 

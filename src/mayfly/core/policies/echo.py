@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mayfly.core.intervals import exact_plan, paper_plan
-from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
+from mayfly.core.model import Beliefs, FloatArray, Moments, PerSecond, Seconds
 from mayfly.core.policies.baselines import lag, on_schedule
 from mayfly.core.policies.turns import PaperPolicy, Turn, pages_first
 
@@ -28,7 +28,7 @@ class EchoNewpages(PaperPolicy):
             plan = paper_plan(beliefs, budget, keep_edge=self._keep_edge, poisson=self._poisson)
         self._per_second, self.price = 1 / plan.mean_interval, plan.price
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return lag(self._per_second, seen, now)
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:
@@ -62,7 +62,7 @@ class EchoGreedy(PaperPolicy):
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         self._per_second = beliefs.link_rate * beliefs.page_profit
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return (now - seen) * self._per_second
 
     def turn(self, page: float | None, source: float | None, count: int) -> Turn:

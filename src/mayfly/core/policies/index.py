@@ -19,7 +19,7 @@ from mayfly.core.curves import above, reserve_ratio
 from mayfly.core.events import SourceCrawled
 from mayfly.core.frontier import PageOrder
 from mayfly.core.intervals import exact_plan
-from mayfly.core.model import DAY, Beliefs, FloatArray, PerSecond, Seconds
+from mayfly.core.model import DAY, Beliefs, FloatArray, Moments, PerSecond, Seconds
 from mayfly.core.policies.turns import Turn
 
 
@@ -84,7 +84,7 @@ class Index:
         while self._prices and self._prices[0][0] < now - DAY:
             self._prices.popleft()
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         stock = self._stock_now(seen, now)
         share = stock / self._full  # q
         rest = np.maximum(1 - share, 1e-12)
@@ -113,7 +113,7 @@ class Index:
         whole_day = now - self._prices[0][0] > 0.9 * DAY
         return self._hopeless * lowest if whole_day else -np.inf, self._hopeful * self.price
 
-    def _stock_now(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def _stock_now(self, seen: FloatArray, now: Moments) -> FloatArray:
         """Undiscovered value in pages: what was there at the last plan and is left, and what came since."""
         since = np.maximum(seen, self._stock_at)
         faded = np.exp(-self._decay * (now - since))

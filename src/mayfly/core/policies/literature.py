@@ -13,7 +13,7 @@ import numpy as np
 from mayfly.core.curves import g
 from mayfly.core.frontier import PageOrder
 from mayfly.core.intervals import paper_plan
-from mayfly.core.model import Beliefs, FloatArray, PerSecond, Seconds
+from mayfly.core.model import Beliefs, FloatArray, Moments, PerSecond, Seconds
 from mayfly.core.policies.baselines import lag, on_schedule
 from mayfly.core.policies.turns import PaperPolicy, Turn, pages_first
 
@@ -51,7 +51,7 @@ class LambdaCrawl(_Crawls):
         change, profit = beliefs.link_rate, beliefs.found_profit
         self._per_second = crawl_rates(change, profit * change if self._by_source else profit, self._quota * budget)
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return lag(self._per_second, seen, now)
 
 
@@ -75,7 +75,7 @@ class Whittle(_Crawls):
             price = paper_plan(found, self._quota * budget, page_cost=False, poisson=True).price
             self._most = self._most / (price if np.isfinite(price) else 1.0)
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return self._most * g(self._decay * (now - seen))
 
 
@@ -104,13 +104,13 @@ class SiaCho(_Crawls):
         # The next gap, by the square-root law at the rate ahead, is the interval by √rhythm.
         self._weight = per_second * np.sqrt(beliefs.rhythm) / self._ahead
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         return self._postings(seen, now) * self._weight
 
     def stepped(self, by: Seconds) -> None:
         self._posted_at += by
 
-    def _postings(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def _postings(self, seen: FloatArray, now: Moments) -> FloatArray:
         old = np.where(seen < self._posted_at, self._posted, 0.0)
         return old + self._ahead * (now - np.maximum(seen, self._posted_at))
 

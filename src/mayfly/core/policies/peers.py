@@ -14,7 +14,7 @@ import numpy as np
 from mayfly.core.columns import Columns
 from mayfly.core.events import SourceCrawled
 from mayfly.core.frontier import PageOrder
-from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Beliefs, FloatArray, PerSecond, Seconds, SourceId
+from mayfly.core.model import DAY, HOUR, MINUTE, WEEK, Beliefs, FloatArray, Moments, PerSecond, Seconds, SourceId
 from mayfly.core.policies.turns import PaperPolicy, Turn
 
 _NEVER = -np.inf
@@ -36,7 +36,7 @@ class Peer(PaperPolicy):
     def plan(self, beliefs: Beliefs, budget: PerSecond, seen: FloatArray, now: Seconds) -> None:
         """There is none."""
 
-    def keys(self, seen: FloatArray, now: Seconds) -> FloatArray:
+    def keys(self, seen: FloatArray, now: Moments) -> FloatArray:
         self._row.grow(len(seen))
         return now - seen - self._row.wait[: len(seen)]
 
