@@ -37,7 +37,7 @@ from mayfly.store.postgres_schema import shard_of
 from mayfly.testing.world import Times, served_world
 
 BEGIN = 1e6
-ROUND, LOOK, AHEAD, MEMORY, IDLE = 1.0, 0.5, 5, 8, 0.1  # as in `cluster_quality.py` and in a shard
+ROUND, LOOK, AHEAD, MEMORY, IDLE = 1.0, 0.5, 5, 16, 0.1  # as in `cluster_quality.py` and in a shard
 GRID = price_grid()
 
 

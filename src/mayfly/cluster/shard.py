@@ -36,7 +36,7 @@ _TRY_AGAIN: Seconds = 0.25  # to take a lease that is another's
 _LOOK: Seconds = 0.5  # for a new allotment, and for pages that others found
 _IDLE = 0.1  # of the time with nothing to fetch: it could not use what it was given
 _AFTER_FAILURE: Seconds = 1.0
-_AHEAD, _MEMORY = 5, 8  # rounds: it asks for what there is to fetch in so many, as a mean over so many
+_AHEAD, _MEMORY = 5, 16  # rounds: it asks for what there is to fetch in so many, as a mean over so many
 log = logging.getLogger("mayfly")
 
 
