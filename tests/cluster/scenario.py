@@ -106,7 +106,7 @@ def ask(shard: int) -> dict:
 def kill_actor() -> float:
     pid = ask(0)["pid"]
     os.kill(pid, signal.SIGKILL)
-    return until(lambda: ask(0)["pid"] != pid, 20)
+    return until(lambda: ask(0)["pid"] != pid, 40)
 
 
 def kill_coordinator() -> dict:
@@ -118,7 +118,7 @@ def kill_coordinator() -> dict:
 
     before, pid = [ask(shard)["pid"] for shard in range(SHARDS)], told()["pid"]
     os.kill(pid, signal.SIGKILL)
-    took = until(lambda: told()["pid"] != pid and len(told()["placed"]) == SHARDS, 20)
+    took = until(lambda: told()["pid"] != pid and len(told()["placed"]) == SHARDS, 40)
     time.sleep(1.5)
     return {"seconds": took, "same": before == [ask(shard)["pid"] for shard in range(SHARDS)]}
 

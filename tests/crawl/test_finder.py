@@ -146,7 +146,7 @@ def test_the_first_look_is_the_first_that_succeeds(house, paper):
 
 def test_a_host_that_is_busy_is_asked_no_more_and_looked_at_again(house, paper):
     paper.show("/", "/politics/")
-    paper.pages["/feed"] = Reply(b"", 429, headers=(("Retry-After", "30"),))
+    paper.pages["/feed"] = Reply(b"", 429, headers=(("Retry-After", "3"),))
     [found] = house.find("paper.test")
     assert found.failure == "busy"
     assert house.visits("paper.test")[-1] == "/feed"

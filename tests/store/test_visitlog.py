@@ -112,6 +112,16 @@ def test_who_is_no_reader_is_dropped() -> None:
     assert [row.reason for row in found] == ["assets", "not 2xx", "by bots"]
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_time_that_is_not_a_number_is_no_time(place, monkeypatch) -> None:
+    monkeypatch.setattr(columns, "is_there", lambda: False)
+    times = [str(AT), str(AT)]
+    times.insert(place, "nan")
+    found = read("\n".join(["page,at", *(f"{PAGE},{at}" for at in times)]))
+    assert [row for row in found if not isinstance(row, BadRow)] == [(PAGE, AT, "", "", 1.0)] * 2
+    assert [row.line for row in found if isinstance(row, BadRow)] == [place + 2]
+
+
 @given(st.floats(0, 4e9))
 def test_seconds_are_read_as_they_are(at) -> None:
     (row,) = read(f"page,at\n{PAGE},{at!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import isfinite
 from typing import Any, BinaryIO
 
 from mayfly.errors import UsageError
@@ -101,7 +102,8 @@ def _plain_block(rows: Sequence[Sequence[Any]], places: _Places, how: Reading) -
         return None
     texts = all(set(map(type, column)) == {str} for column in (page, referrer, visitor))
     named = "" not in page and "-" not in page
-    timely = places.time is None or (min(at) > EARLIEST and max(at) < min(how.now, LATEST))
+    # A time that is not a number is neither less nor more than any other: only the sum tells.
+    timely = places.time is None or (isfinite(sum(at)) and min(at) > EARLIEST and max(at) < min(how.now, LATEST))
     return Block(page, at, referrer, visitor, count) if texts and named and timely and 0.0 not in count else None
 
 
