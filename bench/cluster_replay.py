@@ -13,7 +13,7 @@ import argparse
 import multiprocessing
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from mayfly.core.scheduler import Scheduler
 from mayfly.lab.excerpt import from_then_on
 from mayfly.lab.replay import Settings, _scheduler, _World
 from mayfly.lab.shapes import read_shape
-from mayfly.lab.trace import Trace
+from mayfly.lab.trace import DATED_KINDS, Trace
 from mayfly.store.postgres_schema import shard_of
 from mayfly.testing.world import Times, served_world
 
@@ -152,7 +152,9 @@ def trace_of(seed: int, seconds: float) -> Trace:
 def _part(full: Trace, number: int, parts: int, begin: float, seconds: float, settings: Settings) -> Part:
     own = {host for host in full.hosts if shard_of(host, parts) == number}
     sources = [source for source, host in enumerate(full.hosts) if host in own]
-    trace = from_then_on(full, begin, begin + seconds, sources, old=False)
+    trace = from_then_on(with_backlog(full, begin), begin, begin + seconds, sources)
+    row = {page: number for number, page in enumerate(full.page_ids)}
+    trace = replace(trace, published=full.published[[row[page] for page in trace.page_ids]])  # with its true dates
     scheduler = _scheduler(settings)
     scheduler.observe(SourcesAdded(begin, trace.hosts, trace.hosts, trace.kinds))
     bucket = Bucket(settings.budget, begin)
@@ -160,10 +162,19 @@ def _part(full: Trace, number: int, parts: int, begin: float, seconds: float, se
     return Part(trace, scheduler, _World(trace, settings), begin, bucket)
 
 
+def with_backlog(full: Trace, begin: float) -> Trace:
+    """Without older pages that no feed or sitemap shows: at a first look only what has a date can be new."""
+    listed = np.array([kind in DATED_KINDS for kind in full.kinds])[full.link_source]
+    links = np.flatnonzero(listed | (full.published[full.link_page] >= begin))
+    columns = {name: getattr(full, name)[links] for name in ("link_source", "link_page", "added", "removed")}
+    ranks = np.random.default_rng(0).integers(1, 11, len(links)).astype(float)  # they say nothing, but are learned from
+    return replace(full, **columns, rank=ranks)
+
+
 def _share_evidence(parts: list[Part], now: float) -> None:
-    told = np.array([part.scheduler.evidence() for part in parts])
-    for part, others in zip(parts, told.sum(axis=0) - told, strict=True):
-        part.scheduler.observe(OthersTold(now, Evidence(*others.tolist())))
+    told = np.array([[*evidence, *fading] for *evidence, fading in (part.scheduler.evidence() for part in parts)])
+    for part, others in zip(parts, (told.sum(axis=0) - told).tolist(), strict=True):
+        part.scheduler.observe(OthersTold(now, Evidence(*others[:4], tuple(others[4:]))))
 
 
 def _fetches_by_shard(part: Part, shards: int, window: tuple[float, float]) -> np.ndarray:

@@ -46,12 +46,15 @@ FROM offers WHERE version = (SELECT max(version) FROM offers)
 """
 _REPORT = """
 UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
-    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, certainty = $12, fading = $13
-WHERE shard = $1 AND EXISTS (SELECT FROM leases WHERE leases.shard = $1 AND epoch = $14)
+    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, fades = $12
+WHERE shard = $1 AND EXISTS (SELECT FROM leases WHERE leases.shard = $1 AND epoch = $13)
 """
 _OTHERS = """
 SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0),
-    coalesce(sum(certainty), 0), coalesce(sum(fading), 0)
+    ARRAY(
+        SELECT sum(one) FROM reports, unnest(fades) WITH ORDINALITY AS seen (one, place)
+        WHERE shard <> $1 GROUP BY place ORDER BY place
+    )
 FROM reports WHERE shard <> $1
 """
 
@@ -201,8 +204,8 @@ class Ledger:
 
     async def evidence_of_others(self, shard: int) -> Evidence:
         """What all other shards have learned, together."""
-        rows = await self.line.rows(_OTHERS, shard)
-        return Evidence(*rows[0])
+        links, watched, clicks, exposure, fading = (await self.line.rows(_OTHERS, shard))[0]
+        return Evidence(links, watched, clicks, exposure, tuple(fading))
 
     # Of nodes
 

@@ -36,6 +36,7 @@ _TRY_AGAIN: Seconds = 0.25  # to take a lease that is another's
 _LOOK: Seconds = 0.5  # for a new allotment, and for pages that others found
 _IDLE = 0.1  # of the time with nothing to fetch: it could not use what it was given
 _AFTER_FAILURE: Seconds = 1.0
+_SHARES = 4  # for each plan and push of clicks: before them nobody asks what others know
 _AHEAD, _MEMORY = 5, 16  # rounds: it asks for what there is to fetch in so many, as a mean over so many
 log = logging.getLogger("mayfly")
 
@@ -137,6 +138,7 @@ class Duty:
         self._asked: FloatArray | None = None
         self._at: Seconds = asyncio.get_running_loop().time()
         self._requests, self._idle, self._lag = 0, 0.0, 0.0
+        self._share_at: Seconds = 0.0
 
     async def run(self) -> None:
         """For ever."""
@@ -171,7 +173,8 @@ class Duty:
         evidence, waiting = crawler.parts.scheduler.evidence(), len(crawler.parts.pages)
         told = Told(self._applied, used, idle > _IDLE, waiting, lag, await self._curve(passed), evidence)
         await self._ledger.report(self._lease, told)
-        await self._share()
+        if now >= self._share_at:
+            await self._share(now)
 
     async def _curve(self, passed: Seconds) -> FloatArray | None:
         """What it could fetch at each price, computed off the event loop."""
@@ -182,9 +185,10 @@ class Duty:
             self._asked = steadied(self._asked, curve, passed, _MEMORY * every)
         return self._asked
 
-    async def _share(self) -> None:
-        """Tell the scheduler what others have learned, where nothing is known here."""
+    async def _share(self, now: Seconds) -> None:
+        """Tell the scheduler what others have learned, where nothing is known here; some times for each plan."""
         parts = self._crawler.parts
+        self._share_at = now + min(parts.settings.replan, parts.settings.log_push) / _SHARES
         others = await self._ledger.evidence_of_others(self._shard)
         parts.scheduler.observe(events.OthersTold(parts.clock.now(), others))
 

@@ -84,8 +84,7 @@ class Evidence(NamedTuple):
     watched: Seconds = 0.0  # in so much time
     clicks: float = 0.0  # seen,
     exposure: float = 0.0  # of so many pages
-    certainty: float = 0.0  # of how fast interest fades: one by the variance of ln μ,
-    fading: float = 0.0  # and ln μ, times that
+    fading: tuple[float, ...] = ()  # how old pages were when they were clicked: columns that add up, see `decay.py`
 
 
 NO_EVIDENCE = Evidence()

@@ -246,10 +246,13 @@ CREATE TABLE offers (
 CREATE TABLE draining (node TEXT PRIMARY KEY);
 """
 
+# `certainty` and `fading` said it in two numbers, which do not add up; shards of the version before still write them.
+_FADES = "ALTER TABLE reports ADD COLUMN fades float8[] NOT NULL DEFAULT '{}';"
+
 
 def migrations(shards: int) -> Sequence[str]:
     """The steps, for a database of so many shards."""
-    steps = (_FUNCTIONS.replace("{shards}", str(shards)) + _FIRST.replace("{shards}", str(shards)), _CLUSTER)
+    steps = (_FUNCTIONS.replace("{shards}", str(shards)) + _FIRST.replace("{shards}", str(shards)), _CLUSTER, _FADES)
     return [step.replace("{{a}}", "{a}").replace(" TEXT", ' text COLLATE "C"') for step in steps]
 
 

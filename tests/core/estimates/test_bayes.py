@@ -241,6 +241,33 @@ def test_profit_is_that_of_the_mean_page_wherever_pages_stood_when_they_were_fet
     assert np.isclose(estimator.beliefs(400 * HOUR).page_profit[0], PROFIT, rtol=0.1)
 
 
+@pytest.mark.parametrize("truth", [0.02, 300.0])
+def test_a_place_is_not_judged_by_what_was_believed_of_sources_when_nothing_was_known(truth: float) -> None:
+    """Pages of two places are alike, but those of one were fetched while the first guess of P was far off."""
+    rng = np.random.default_rng(7)
+    early, late, pages, days = 5, 9, 40, 24
+    estimator = Bayes(hope=0.0, profit_half_life=1000 * DAY)
+    estimator.added(np.zeros(2, int))
+    born: list[tuple[float, int]] = []
+    for day in range(days):
+        place = early if day < 2 else late
+        for _ in range(pages):
+            estimator.crawled(0, day * DAY, None, Found(1, 1, 0, 0, [place]))
+            estimator.exposed(0, place, 1.0, 0.0, day * DAY, first=True)
+            born.append((day * DAY, place))
+        left = np.array([np.exp(-DECAY * (day * DAY - at)) for at, _ in born])
+        count = rng.poisson(truth * left * (1 - np.exp(-DECAY * DAY)))
+        of = np.repeat(np.arange(len(born)), count)
+        age = np.array([day * DAY - at for at, _ in born])[of] + np.minimum(
+            rng.exponential(1 / DECAY, len(of)), 0.99 * DAY
+        )
+        where = np.array([place for _, place in born])[of]
+        estimator.counted((day + 1) * DAY, credited(np.zeros(len(of), int), age, where))
+        believed = estimator.beliefs((day + 1) * DAY)
+    assert np.isclose(believed.place_worth[early] / believed.place_worth[late], 1.0, rtol=0.5)
+    assert np.isclose(believed.page_profit[0], truth, rtol=0.25)
+
+
 def test_places_may_be_left_out() -> None:
     estimator = Bayes(places=False)
     estimator.added(np.array([0]))

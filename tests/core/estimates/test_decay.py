@@ -131,18 +131,40 @@ def part(seed: int, pages: int, life: float) -> Decay:
 def test_who_saw_little_leans_on_what_others_saw() -> None:
     little, much = part(1, 3, 20 * HOUR), part(2, 4000, 20 * HOUR)
     alone = little.fit()[0]
-    little.lean_on(*much.told())
+    little.lean_on(much.told())
     assert abs(np.log(little.fit()[0] * 20 * HOUR)) < 0.1 < abs(np.log(alone * 20 * HOUR))
 
 
 def test_what_others_saw_counts_by_how_much_it_was() -> None:
     one, many = part(1, 100, 20 * HOUR), part(2, 4000, 60 * HOUR)
-    assert one.told()[0] < many.told()[0] / 5
-    many.lean_on(*one.told())
+    many.lean_on(one.told())
     assert np.isclose(many.fit()[0], 1 / (60 * HOUR), rtol=0.1)
 
 
 def test_who_saw_nothing_has_no_say() -> None:
-    nothing = Decay()
+    nothing, much = Decay(), part(2, 4000, 20 * HOUR)
     nothing.grow(1)
-    assert nothing.told() == (0.0, 0.0)
+    alone = much.fit()[0]
+    much.lean_on(nothing.told())
+    assert much.fit()[0] == alone
+
+
+def test_who_counts_otherwise_is_not_heard() -> None:
+    much = part(2, 4000, 20 * HOUR)
+    alone = much.fit()[0]
+    much.lean_on((1.0, 2.0, 3.0))
+    much.lean_on(())
+    assert much.fit()[0] == alone
+
+
+def test_many_who_each_saw_next_to_nothing_know_together_what_one_would() -> None:
+    seeds, life = range(60), 20 * HOUR
+    parts = [part(seed, 1, life) for seed in seeds]
+    told = np.array([one.told() for one in parts])
+    one = parts[0]
+    one.lean_on(tuple((told.sum(axis=0) - told[0]).tolist()))
+    stranger = Decay()  # who has only what was said
+    stranger.grow(1)
+    stranger.lean_on(tuple(told.sum(axis=0).tolist()))
+    assert abs(np.log(stranger.fit()[0] * life)) < 0.5
+    assert abs(np.log(one.fit()[0] * life)) < 0.6

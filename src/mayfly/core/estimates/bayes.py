@@ -38,6 +38,8 @@ from mayfly.core.model import (
 
 _FIRST_PROFIT = 1.0  # clicks a page brings before any was seen; all get the same, so it only sets a scale
 _CROWD = 10.0  # variance by mean of the clicks of a page: they come in crowds
+_NEXT_TO_NONE = 1e-9  # clicks: where fewer are expected, nothing is to be seen anew
+_FAR = 5.0  # times: beliefs that were off by more are no measure of a place
 _CLASS_TRUST = 50.0  # clicks' worth of belief that a class of pages is worth the mean
 _NOVELTIES = (0.1, 0.25, 0.5, 0.75)  # steps of the share of a source's links that it is the first to show
 
@@ -75,6 +77,7 @@ class Bayes:
         self._decay = Decay()
         self._decay_of: FloatArray = np.zeros(0)  # by host
         self._profit: FloatArray = np.zeros(0)  # as last believed
+        self._off: FloatArray = np.ones(2)  # what all pages let expect now by what was held, shown and still to show
         self._counted_until: Seconds | None = None
         self._pending: list[tuple[SourceId, int, float, Seconds, Seconds, bool, float]] = []
         self._others = NO_EVIDENCE
@@ -83,6 +86,7 @@ class Bayes:
         self._links.grow(host)
         self._by_source.grow(len(self._links.host))
         self._by_finder.grow(len(self._links.host))
+        self._profit = np.append(self._profit, np.full(len(self._links.host) - len(self._profit), _FIRST_PROFIT))
         self._hosts = max(self._hosts, int(host.max(initial=-1)) + 1)
         self._decay.grow(self._hosts)
         self._decay_of = np.append(self._decay_of, np.full(self._hosts - len(self._decay_of), FIRST_GUESS))
@@ -119,7 +123,9 @@ class Bayes:
 
     def beliefs(self, now: Seconds) -> Beliefs:
         links, host = self._links, self._links.host
+        before = self._profit
         self._profit, found_profit = self._lean_profits(host)
+        self._restate_places(before, self._by_source.exposure, self._by_source.live)
         return Beliefs(
             link_rate=links.rates(),
             page_profit=self._profit,
@@ -134,12 +140,12 @@ class Bayes:
     def evidence(self) -> Evidence:
         links, watched = self._links.totals()
         clicks, exposure = float(self._by_finder.clicks.sum()), float(self._by_finder.exposure.sum())
-        return Evidence(links, watched, clicks, exposure, *self._decay.told())
+        return Evidence(links, watched, clicks, exposure, self._decay.told())
 
     def lean_on(self, others: Evidence) -> None:
         self._others = others
         self._links.lean_on(others.links, others.watched)
-        self._decay.lean_on(others.certainty, others.fading)
+        self._decay.lean_on(others.fading)
 
     def _lean_profits(self, host: IntArray) -> tuple[FloatArray, FloatArray]:
         """P of each source, of all its pages and of those it was the first to show, with some hope for both."""
@@ -179,9 +185,24 @@ class Bayes:
         for it for weeks.
         """
         shown, left = self._decay.restated(self._decay_of, decay)
+        before = self._by_source.exposure.copy(), self._by_source.live.copy()
         for yields in self._by_source, self._by_finder:
             yields.restate(shown[host], left[host])
         self._decay_of = decay
+        self._restate_places(self._profit, *before)
+
+    def _restate_places(self, profit: FloatArray, exposure: FloatArray, live: FloatArray) -> None:
+        """What pages let expect was another sum when their sources were held to be worth this, and to have shown that.
+
+        By place it is kept as a sum over all sources, so it is seen anew by what became of the sum, once that is far
+        off: first guesses may be off by a hundred times, and the places seen in that hour would be ruined for weeks.
+        """
+        for number, (now, then) in enumerate(((self._by_source.exposure, exposure), (self._by_source.live, live))):
+            self._off[number] *= (self._profit @ now + _NEXT_TO_NONE) / (profit @ then + _NEXT_TO_NONE)
+        if (np.maximum(self._off, 1 / self._off) > _FAR).any():
+            shown, left = self._off
+            self._by_place.restate(np.full(PLACES, shown), np.full(PLACES, left))
+            self._off[:] = 1.0
 
     def _worth_of_places(self) -> FloatArray:
         """Clicks seen at each place by clicks expected there, with one for the mean page found."""
@@ -215,6 +236,6 @@ class Bayes:
         worth = self._place_worth[place] * merit
         self._by_source.expose(source, worth * seen, worth * left)
         self._by_finder.expose(source[first], (worth * seen)[first], (worth * left)[first])
-        expected = share * merit * (self._profit[source] if len(self._profit) == len(host) else _FIRST_PROFIT)
+        expected = share * merit * self._profit[source]
         self._by_place.expose(place, expected * seen, expected * left)
         self._decay.expose(host[source], seen_from, age)

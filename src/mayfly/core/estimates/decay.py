@@ -30,7 +30,7 @@ class Decay:
     def __init__(self) -> None:
         wide = (len(CANDIDATES),)
         self._host = Columns(clicks=0.0, ages=0.0, live=wide, exposure=wide)
-        self._elsewhere: FloatArray = np.zeros(len(CANDIDATES))  # log-likelihood of what others saw
+        self._elsewhere: FloatArray = np.zeros(2 + len(CANDIDATES))  # what others saw, as `told` says it
 
     def grow(self, hosts: int) -> None:
         """Make room for hosts 0 … hosts-1."""
@@ -59,27 +59,23 @@ class Decay:
     def fit(self) -> FloatArray:
         """μ of each host: the likeliest candidate, between its neighbours, leaning on all hosts."""
         host = self._host
-        common = _best(self._together() + self._elsewhere)
+        seen = self._seen() + self._elsewhere
+        common = _best(_likelihood(seen[0], seen[1], seen[2:]))
         lean = ((np.log(CANDIDATES) - np.log(common)) / _SPREAD) ** 2 / 2
         return _best(_likelihood(host.clicks[:, None], host.ages[:, None], host.exposure) - lean)
 
-    def told(self) -> tuple[float, float]:
-        """What is seen here of the decay of all hosts: how certain ln μ is (one by its variance), and ln μ times that.
+    def told(self) -> tuple[float, ...]:
+        """What is seen here of the decay of all hosts: clicks, the sum of their ages, exposure under each candidate.
 
-        Who saw no click, or none that tells a decay from those beyond all candidates, has no say.
+        Numbers of several who each see a part of the hosts add up to what one would have seen, who sees all: a few
+        clicks of each may say nothing, and all of them together all there is to know.
         """
-        together = self._together()
-        peak = int(together.argmax())
-        if not self._host.clicks.any() or peak in (0, len(CANDIDATES) - 1):
-            return 0.0, 0.0
-        left, top, right = together[peak - 1 : peak + 2]
-        certainty = float(2 * top - left - right) / _STEP**2
-        return certainty, certainty * float(np.log(_best(together)))
+        return tuple(self._seen().tolist())
 
-    def lean_on(self, certainty: float, fading: float) -> None:
-        """The decay of all hosts is of what others saw, too."""
-        off = np.log(CANDIDATES) - (fading / certainty if certainty else 0.0)
-        self._elsewhere = -certainty * off**2 / 2
+    def lean_on(self, others: tuple[float, ...]) -> None:
+        """The decay of all hosts is of what others saw, too; of who counts by other candidates nothing is taken."""
+        if len(others) == len(self._elsewhere):
+            self._elsewhere = np.array(others)
 
     def restated(self, before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What the pages of each host have shown, and have still to show, if interest fades as `after` says:
@@ -91,10 +87,10 @@ class Decay:
         )
         return shown, left
 
-    def _together(self) -> FloatArray:
-        """The log-likelihood of each candidate, were it the decay of all hosts."""
+    def _seen(self) -> FloatArray:
+        """Of all hosts together."""
         host = self._host
-        return _likelihood(host.clicks.sum(), host.ages.sum(), host.exposure.sum(axis=0))
+        return np.concatenate([[host.clicks.sum(), host.ages.sum()], host.exposure.sum(axis=0)])
 
 
 def _at(table: FloatArray, decay: FloatArray) -> FloatArray:

@@ -29,6 +29,11 @@ class Yields:
         """Pages' worth of clicks that could be seen, forgotten alike."""
         return self._row.exposure
 
+    @property
+    def live(self) -> FloatArray:
+        """Pages' worth of clicks still to be seen of pages that were fetched."""
+        return self._row.live
+
     def lean(self, on: FloatArray, trust: float) -> FloatArray:
         """Clicks by exposure, leaning on what is known otherwise as if `trust` pages had told it."""
         return np.asarray((self.clicks + trust * on) / (self.exposure + trust))
