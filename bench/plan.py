@@ -1,5 +1,6 @@
 """A plan of a million sources: CPU-seconds, against the limit of one second and against one pass of Lambert's W. Then
-what 200,000 of them want at 257 prices, as a shard tells it, against asking price by price.
+what 200,000 of them want at 257 prices in the long run, against asking price by price; and what a shard with as many
+tells every few seconds of what it has to fetch.
 
 usage: python bench/plan.py
 """
@@ -9,9 +10,15 @@ import time
 import numpy as np
 from scipy.special import lambertw
 
+from mayfly.core.agenda import asked
 from mayfly.core.demand import GRID, demand, wanted
+from mayfly.core.estimates.bayes import Bayes
+from mayfly.core.events import SourceCrawled, SourcesAdded
 from mayfly.core.intervals import exact_plan, paper_plan
-from mayfly.core.model import beliefs
+from mayfly.core.model import HOUR, beliefs
+from mayfly.core.policies.index import Index
+from mayfly.core.politeness import Gate
+from mayfly.core.scheduler import Scheduler
 
 SOURCES = 1_000_000
 OF_A_SHARD = 200_000
@@ -36,6 +43,21 @@ def main() -> None:
     whole, polite = cpu(lambda: demand(shard)), cpu(lambda: demand(shard, GRID, site, most))
     print(f"{OF_A_SHARD:,} sources at {len(GRID)} prices, price by price: {one_by_one:.1f} CPU-s")
     print(f"demand      {whole:.3f} CPU-s; with limits of sites {polite:.3f}")
+    scheduler = busy_shard(rng)
+    items = scheduler.agenda(HOUR, 25.0)
+    looked, added = cpu(lambda: scheduler.agenda(HOUR, 25.0)), cpu(lambda: asked(items, GRID))
+    print(f"agenda      {looked:.3f} CPU-s of the event loop, and {added:.3f} of a thread")
+
+
+def busy_shard(rng: np.random.Generator) -> Scheduler:
+    """Every source was crawled at some time of the last hour."""
+    scheduler = Scheduler(Index(), Bayes(), budget=50.0, gate=Gate(5.0))
+    sites = [f"site {number // 10}" for number in range(OF_A_SHARD)]
+    scheduler.observe(SourcesAdded(0.0, sites, sites))
+    for source, at in enumerate((HOUR * rng.random(OF_A_SHARD)).tolist()):
+        scheduler.observe(SourceCrawled(at, source, (), (), 10, 0))
+    scheduler.next(HOUR)
+    return scheduler
 
 
 def cpu(work) -> float:
