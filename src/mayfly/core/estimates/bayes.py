@@ -39,6 +39,7 @@ from mayfly.core.model import (
 _FIRST_PROFIT = 1.0  # clicks a page brings before any was seen; all get the same, so it only sets a scale
 _CROWD = 10.0  # variance by mean of the clicks of a page: they come in crowds
 _NEXT_TO_NONE = 1e-9  # clicks: where fewer are expected, nothing is to be seen anew
+_CHOICE = 1.5  # times: pages that were fetched are not better or worse than those found by more, taken all together
 _FAR = 5.0  # times: beliefs that were off by more are no measure of a place
 _CLASS_TRUST = 50.0  # clicks' worth of belief that a class of pages is worth the mean
 _NOVELTIES = (0.1, 0.25, 0.5, 0.75)  # steps of the share of a source's links that it is the first to show
@@ -212,7 +213,9 @@ class Bayes:
         # Were those held to be worth what was expected, they alone would set the scale: so they are like the mean page.
         mean = (float(seen.clicks.sum()) + 1.0) / (float(seen.exposure.sum()) + 1.0)
         usual = seen.lean(np.full(PLACES, mean), _CLASS_TRUST / mean)
-        return np.asarray(worth / (float(self._found_at @ usual) / found if found else 1.0))
+        worth = worth / (float(self._found_at @ usual) / found if found else 1.0)
+        fetched = float(worth @ seen.exposure) / (float(seen.exposure.sum()) or 1.0)  # the mean page of those
+        return np.asarray(worth * (np.clip(fetched, 1 / _CHOICE, _CHOICE) / fetched if fetched else 1.0))
 
     def _advance(self, seconds: Seconds, host: IntArray) -> None:
         forget = 2.0 ** (-seconds / self._profit_half_life)
