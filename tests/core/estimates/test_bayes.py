@@ -268,6 +268,22 @@ def test_a_place_is_not_judged_by_what_was_believed_of_sources_when_nothing_was_
     assert np.isclose(believed.page_profit[0], truth, rtol=0.25)
 
 
+def test_fetched_pages_are_on_the_whole_not_much_better_than_those_found() -> None:
+    """Most pages are found where nobody clicks, and half of the fetched ones are elsewhere."""
+    poor, rich, pages = 20, 5, 50
+    estimator = Bayes(hope=0.0)
+    estimator.added(np.zeros(1, int))
+    estimator.crawled(0, 0.0, None, Found(1000, 1000, 0, 0, [poor] * 1000))
+    for place in (poor, rich) * pages:
+        estimator.exposed(0, place, 1.0, 0.0, 0.0, first=True)
+    clicks = 20 * pages
+    age = np.random.default_rng(3).exponential(1 / DECAY, clicks)
+    estimator.counted(30 * DAY, credited(np.zeros(clicks, int), age, np.full(clicks, rich)))
+    worth = estimator.beliefs(30 * DAY).place_worth
+    assert worth[rich] > 10 * worth[poor]
+    assert (worth[rich] + worth[poor]) / 2 < 1.6
+
+
 def test_places_may_be_left_out() -> None:
     estimator = Bayes(places=False)
     estimator.added(np.array([0]))
