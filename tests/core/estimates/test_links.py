@@ -73,3 +73,22 @@ def test_a_gap_of_many_half_lives_is_taken(half_life: float) -> None:
     made.crawled(0, 0.0, 60 * DAY, Found(60, 60, 0, 5))
     assert np.isfinite(made.rates()).all()
     assert made.rates()[0] > 0
+
+
+@pytest.mark.parametrize("gap", [2.0, 600.0, HOUR])
+def test_sources_that_never_change_their_pace_have_no_rhythm_however_young_the_crawl(gap: float) -> None:
+    made, links_each = links(rhythm=True), np.array([2, 12, 4])
+    for crawl in range(100):
+        at = 1.7e9 + crawl * gap
+        for source, number in enumerate(links_each.tolist()):
+            made.crawled(source, at, at + gap, Found(number, number, 20, 0))
+        rate, ahead = made.rates(), made.rhythm(at + gap)
+        assert ahead.min() > 0.75
+        assert ahead.max() < 1.25
+    assert np.allclose(rate * ahead * gap, links_each, rtol=0.15)
+
+
+def test_a_first_guess_of_rates_gives_way_to_a_few_links_of_anyone() -> None:
+    made = links()
+    crawl_every(made, 2, 2.0, 1, 0.0, 60.0)
+    assert made.rates()[0] > 0.1  # another host's has one each two seconds

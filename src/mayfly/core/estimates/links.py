@@ -17,6 +17,7 @@ from mayfly.core.estimates.rhythm import Rhythm
 from mayfly.core.model import DAY, FloatArray, Found, IntArray, PerSecond, Seconds, SourceId
 
 _FIRST_RATE: PerSecond = 1 / DAY  # before any source was crawled twice; all get the same, so it only sets a scale
+_FIRST_LINKS = 0.001  # links' worth of belief in it: it is a guess, and in a world whose time runs fast far off
 _FIRST_LIFE: Seconds = 7 * DAY  # of a link on a source never crawled twice
 _LATELY: Seconds = DAY / 2  # half-life of what counts as of late
 _ENOUGH = 3.0  # links of late before they are believed against the past
@@ -44,6 +45,7 @@ class Links:
             late_watched=0.0,
         )
         self._mean_rate = _FIRST_RATE
+        self._mean_listed: PerSecond | None = None  # links of all sources that were not there before; None: not known
         self._others_links, self._others_watched = 0.0, 0.0
 
     @property
@@ -66,9 +68,10 @@ class Links:
         span = gap * watched_share
         if self._rhythm is not None:
             host = int(row.host[source])
-            flat = (float(row.listed[source]) + 1.0) / (watched + DAY) * span
+            if self._mean_listed is not None:  # else no hour could be told from a busy source
+                flat = (float(row.listed[source]) + 1.0) / (watched + 1.0 / self._mean_listed) * span
+                self._rhythm.count(host, since, at, found.links, flat)
             span = self._rhythm.span(host, since, at) * watched_share
-            self._rhythm.count(host, since, at, found.links, flat)
         keep = _kept(gap, self._half_life)
         weight = (1 - keep) / -math.log(keep)  # of a link of unknown moment in this gap, on the average
         row.found[source] = before * keep + weight * found.new
@@ -87,8 +90,12 @@ class Links:
         row = self._row
         links = self._counted()
         watched = float(row.watched.sum()) + self._others_watched
+        if row.watched.any():
+            self._mean_listed = (float(row.listed.sum()) + 1.0) / float(row.watched.sum())
         if watched:
-            self._mean_rate = (float(links.sum()) + self._others_links + 1.0) / (watched + 1.0 / _FIRST_RATE)
+            self._mean_rate = (float(links.sum()) + self._others_links + _FIRST_LINKS) / (
+                watched + _FIRST_LINKS / _FIRST_RATE
+            )
         hosts = int(row.host.max()) + 1 if row.size else 0
         of_host = (np.bincount(row.host, links, hosts) + 1.0) / (
             np.bincount(row.host, row.watched, hosts) + 1.0 / self._mean_rate
