@@ -92,3 +92,17 @@ def test_a_first_guess_of_rates_gives_way_to_a_few_links_of_anyone() -> None:
     made = links()
     crawl_every(made, 2, 2.0, 1, 0.0, 60.0)
     assert made.rates()[0] > 0.1  # another host's has one each two seconds
+
+
+def test_a_host_that_showed_nothing_yet_is_not_given_up_by_looks_at_many_of_its_sources() -> None:
+    made = links(trust=0.05)
+    made.grow(np.full(5, 2))
+    crawl_every(made, 2, 10.0, 1, 0.0, 100.0)
+    for source in range(3, 8):
+        made.crawled(source, 0.0, 10.0, Found(0, 0, 20, 0))
+    silent = made.rates()[3:]
+    assert silent.sum() > 0.05  # one link in twenty seconds, after fifty seconds of five sources without any
+    made.crawled(3, 10.0, 20.0, Found(20, 20, 0, 0))
+    assert (
+        made.rates()[4:].max() < silent.max()
+    )  # now it is known who shows them, though the host's mean is 20 times that

@@ -30,7 +30,7 @@ class Links:
 
     def __init__(self, half_life: Seconds, trust: float, twin_share: float, rhythm: bool) -> None:
         self._half_life = half_life
-        self._trust = trust  # links' worth of belief in the host's mean
+        self._trust = trust  # links' worth of belief in the host's mean, once its sources can be told apart
         self._twin_share = twin_share  # what a link counts that another source had shown before
         self._rhythm = Rhythm() if rhythm else None
         self._row = Columns(
@@ -86,7 +86,11 @@ class Links:
             column[source] = max(float(column[source]) - 1.0, 0.0)
 
     def rates(self) -> FloatArray:
-        """λ of each source, leaning on its host's mean, which leans on the mean of all."""
+        """λ of each source, leaning on its host's mean, which leans on the mean of all.
+
+        Sources of a host share its links most unevenly, so one that brought none brings few. But while none has brought
+        any there is nothing to tell them apart by: then each leans on the host with a whole link.
+        """
         row = self._row
         links = self._counted()
         watched = float(row.watched.sum()) + self._others_watched
@@ -97,10 +101,10 @@ class Links:
                 watched + _FIRST_LINKS / _FIRST_RATE
             )
         hosts = int(row.host.max()) + 1 if row.size else 0
-        of_host = (np.bincount(row.host, links, hosts) + 1.0) / (
-            np.bincount(row.host, row.watched, hosts) + 1.0 / self._mean_rate
-        )
-        return np.asarray((links + self._trust) / (row.watched + self._trust / of_host[row.host]))
+        of_host = np.bincount(row.host, links, hosts) + 1.0
+        rate = of_host / (np.bincount(row.host, row.watched, hosts) + 1.0 / self._mean_rate)
+        trust = self._trust + (1.0 - self._trust) / of_host
+        return np.asarray((links + trust[row.host]) / (row.watched + (trust / rate)[row.host]))
 
     def totals(self) -> tuple[float, Seconds]:
         """Links of all sources, and how long they were watched."""
