@@ -45,7 +45,7 @@ bench-cluster: setup
 	$(BIN)/python bench/cluster_quality.py
 	$(BIN)/python bench/cluster_speed.py
 
-# A cluster on three machines (network namespaces, so as root on Linux) while they break: an hour, each fault five times.
+# A cluster on three machines (network namespaces, so as root on Linux) while they break: half an hour, each fault five times.
 faults: setup
 	$(BIN)/python bench/faults.py
 
