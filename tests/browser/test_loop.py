@@ -33,6 +33,7 @@ bin = 1
 UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "days": 86400.0}
 PATIENCE = 120.0  # seconds: what is believed is written down every ten
 CRAWLS = 8  # after which a rate is known
+NEVER = 1e9  # seconds; people read "–"
 CLICKS = 5  # of the browser; those of the others come without one
 
 
@@ -148,7 +149,7 @@ def test_a_click_makes_its_source_worth_more(window, served, ask) -> None:
     """Clicks on pages of one of two newspapers: P of its source rises, and its interval falls, as people see them.
 
     Intervals of both fall at first, as rates are learned: that is waited for, and its interval is judged against that
-    of the same source of the other.
+    of the same source of the other, which may not be worth a crawl any more.
     """
     page = window(served).page
     alike = f"""
@@ -158,8 +159,8 @@ def test_a_click_makes_its_source_worth_more(window, served, ask) -> None:
         ORDER BY min(a.crawls, b.crawls) DESC"""
     patiently(lambda: ask(served, alike))
     source, twin = ask(served, alike)[0]
-    believed = "SELECT page_profit, interval FROM estimates WHERE source = {} AND interval IS NOT NULL"
-    patiently(lambda: ask(served, believed.format(source)) and ask(served, believed.format(twin)))
+    believed = f"SELECT page_profit, coalesce(interval, {NEVER}) FROM estimates WHERE source = {{}}"
+    patiently(lambda: all(ask(served, f"{believed.format(one)} AND interval IS NOT NULL") for one in (source, twin)))
     profit, interval = in_both(page, served, source)
     other = on_its_page(page, served, twin)
     assert profit and interval
@@ -184,4 +185,4 @@ def test_a_click_makes_its_source_worth_more(window, served, ask) -> None:
         patiently(more_are_read)
     shown = in_both(page, served, source)
     there = on_its_page(page, served, twin)
-    assert shown[0] > 2 * max(profit, there[0]) and shown[1] / there[1] < interval / other[1]
+    assert shown[0] > 2 * max(profit, there[0]) and 0 < shown[1] / (there[1] or NEVER) < interval / other[1]
