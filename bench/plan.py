@@ -38,11 +38,10 @@ def main() -> None:
             verdict = "ok" if seconds <= LIMIT else "TOO SLOW"
             print(f"{plan.__name__:11} budget {share:.2f}x  {seconds:.2f} CPU-s (limit {LIMIT:.0f})  {verdict}")
     shard = beliefs(*(column[:OF_A_SHARD] for column in (world.link_rate, world.page_profit, world.profit_decay)))
-    site, most = np.arange(OF_A_SHARD) // 10, np.full(OF_A_SHARD // 10, 0.2)
     one_by_one = cpu(lambda: [wanted(shard, price) for price in GRID])
-    whole, polite = cpu(lambda: demand(shard)), cpu(lambda: demand(shard, GRID, site, most))
+    at_once = cpu(lambda: demand(shard))
     print(f"{OF_A_SHARD:,} sources at {len(GRID)} prices, price by price: {one_by_one:.1f} CPU-s")
-    print(f"demand      {whole:.3f} CPU-s; with limits of sites {polite:.3f}")
+    print(f"demand      {at_once:.3f} CPU-s")
     scheduler = busy_shard(rng)
     items = scheduler.agenda(HOUR, 25.0)
     looked, added = cpu(lambda: scheduler.agenda(HOUR, 25.0)), cpu(lambda: asked(items, GRID))

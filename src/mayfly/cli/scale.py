@@ -27,8 +27,8 @@ def scale(
 ) -> None:
     """See how soon many shards have one price, how well it spends the budget, and what that costs.
 
-    Sources are made up; what shards say and what is made of it is the code that runs on a cluster. It needs some 45
-    bytes of memory a source. The spend of a round is that of all sources at its price, one by one.
+    Sources are made up, and want what they do in the long run; what is made of that is the code that runs on a cluster.
+    It needs some 45 bytes of memory a source. The spend of a round is that of all sources at its price, one by one.
 
     Example: mayfly lab scale --sources 10000000 --shards 1000
     """

@@ -1,4 +1,4 @@
-"""What the sources of a shard want at any price, in one small column; and the price at which all shards spend a budget.
+"""What sources want in the long run at any price, in one small column; and the price at which many spend a budget.
 
 Given the price ω, what a source takes is its own affair: λ + 1/I where ω is under its edge price, else nothing. So many
 crawlers need to share one number only. Each tells how much its sources want at each price of a grid that is the same
@@ -42,10 +42,8 @@ def price_grid(points: int = POINTS) -> FloatArray:
 GRID = price_grid()
 
 
-def demand(
-    beliefs: Beliefs, grid: FloatArray = GRID, site: IntArray | None = None, most: FloatArray | None = None
-) -> FloatArray:
-    """Fetches per second the sources want at each price of a grid, and never more of a site than `most` (by site).
+def demand(beliefs: Beliefs, grid: FloatArray = GRID) -> FloatArray:
+    """Fetches per second the sources want at each price of a grid.
 
     Sources are valued as `index` does: by the pages they are first to show, the rate of the hour ahead, and links lost.
 
@@ -56,18 +54,19 @@ def demand(
     """
     offers = _offers(beliefs)
     below = np.searchsorted(grid, offers.edge)  # prices at which a source is wanted: the first so many of the grid
-    if site is None or most is None:
-        return _added(offers, grid, below, np.zeros_like(below))
-    full = _full_below(offers, grid, site, most)
-    return _added(offers, grid, below, full[site]) + _still(full, most, len(grid))
+    rows = np.flatnonzero(below)
+    rows = rows[np.argsort(below[rows].astype(np.int16), kind="stable")]
+    turn = below[rows]  # the number of prices at which it comes, going down
+    crawls = _crawls(grid, turn, offers.worth[rows], offers.decay[rows])
+    return crawls + _from_above(turn, offers.pages[rows], len(grid))
 
 
-def wanted(beliefs: Beliefs, price: float, site: IntArray | None = None, most: FloatArray | None = None) -> PerSecond:
+def wanted(beliefs: Beliefs, price: float) -> PerSecond:
     """The same at one price, whatever it is; source by source."""
-    asked = _asked(_offers(beliefs), np.full(len(beliefs.link_rate), price))
-    if site is None or most is None:
-        return float(asked.sum())
-    return float(np.minimum(np.bincount(site, asked, len(most)), most).sum())
+    offers = _offers(beliefs)
+    rows = np.flatnonzero(price < offers.edge)
+    wait = g_inverse(price / offers.worth[rows])
+    return float((offers.pages[rows] + offers.decay[rows] / wait).sum())
 
 
 def price_for(total: FloatArray, grid: FloatArray, budget: PerSecond) -> float:
@@ -116,27 +115,6 @@ def _offers(beliefs: Beliefs) -> _Offers:
     return _Offers(ahead, worth, decay, np.minimum(edge, worth))  # links may be lost before they are worth a crawl
 
 
-def _asked(offers: _Offers, price: FloatArray) -> FloatArray:
-    """What each source wants at a price of its own: λ + 1/I."""
-    asked = np.zeros(len(price))
-    rows = np.flatnonzero(price < offers.edge)
-    wait = g_inverse(price[rows] / offers.worth[rows])
-    asked[rows] = offers.pages[rows] + offers.decay[rows] / wait
-    return asked
-
-
-def _added(offers: _Offers, grid: FloatArray, below: IntArray, full: IntArray) -> FloatArray:
-    """The sum over sources, each from the last price below its edge (of `below`) to where its site is `full`."""
-    some = np.flatnonzero(below > full)
-    ends = some[full[some] > 0]
-    turn = np.concatenate([below[some], full[ends]])  # the number of prices at which it comes, or goes
-    rows, sign = np.concatenate([some, ends]), np.repeat([1.0, -1.0], [len(some), len(ends)])
-    order = np.argsort(turn.astype(np.int16), kind="stable")
-    turn, rows, sign = turn[order], rows[order], sign[order]
-    crawls = _crawls(grid, turn, offers.worth[rows], sign * offers.decay[rows])
-    return crawls + _from_above(turn, sign * offers.pages[rows], len(grid))
-
-
 def _crawls(grid: FloatArray, turn: IntArray, worth: FloatArray, decay: FloatArray) -> NDArray[np.float64]:
     """Σ μ·φ(w - k) for each price k over the rows with `turn` above k; the rows are in order of it."""
     step = _step(grid)
@@ -150,7 +128,7 @@ def _crawls(grid: FloatArray, turn: IntArray, worth: FloatArray, decay: FloatArr
         if starts[at] < starts[at + 1]:
             bins += np.bincount(cell[new], left[new], len(bins)) + np.bincount(cell[new] + 1, right[new], len(bins))
         sums[at] = np.einsum("i,i", bins[at * apart :], table[: len(table) - at * apart])  # in one thread
-    return np.maximum(sums, 0.0)  # what comes and goes again leaves some dust
+    return sums
 
 
 def _laid(
@@ -163,24 +141,6 @@ def _laid(
     cell = place.astype(np.intp)
     right = weight * (place - cell)
     return cell, weight - right, right
-
-
-def _full_below(offers: _Offers, grid: FloatArray, site: IntArray, most: FloatArray) -> IntArray:
-    """At how many prices, from the cheapest, a site's sources want all it can take: a bisection of all together."""
-    low, high = np.zeros(len(most), np.int64), np.full(len(most), len(grid), np.int64)
-    for _ in range(len(grid).bit_length()):
-        middle = np.minimum((low + high) // 2, len(grid) - 1)
-        is_full = np.bincount(site, _asked(offers, grid[middle[site]]), len(most)) >= most
-        undecided = low < high
-        low = np.where(undecided & is_full, middle + 1, low)
-        high = np.where(undecided & ~is_full, middle, high)
-    return low
-
-
-def _still(full: IntArray, most: FloatArray, points: int) -> FloatArray:
-    """What the full sites take, price by price."""
-    taken = np.where(full > 0, most, 0.0)  # a site without a limit is never full
-    return _from_above(full, taken, points)
 
 
 def _from_above(turn: IntArray, amount: FloatArray, points: int) -> FloatArray:
