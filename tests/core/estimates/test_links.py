@@ -88,6 +88,24 @@ def test_sources_that_never_change_their_pace_have_no_rhythm_however_young_the_c
     assert np.allclose(rate * ahead * gap, links_each, rtol=0.15)
 
 
+def test_the_rhythm_is_learned_though_nobody_asks_for_rates_meanwhile() -> None:
+    """As while the past is told again."""
+    learned = []
+    for asked in (True, False):
+        made = links(rhythm=True)
+        for hour in range(14 * 24):
+            at = 1.7e9 + hour * HOUR
+            for source in range(3):
+                found = 10 if 8 <= (at // HOUR) % 24 < 20 else 1
+                made.crawled(source, at, at + HOUR, Found(found, found, 20, 0))
+            made.take_stock()
+            if asked:
+                made.rates()
+        learned.append([made.rhythm(1.7e9 + (14 * 24 + hour) * HOUR)[0] for hour in range(24)])
+    assert learned[0] == learned[1]
+    assert max(learned[1]) > 3 * min(learned[1])
+
+
 def test_a_first_guess_of_rates_gives_way_to_a_few_links_of_anyone() -> None:
     made = links()
     crawl_every(made, 2, 2.0, 1, 0.0, 60.0)

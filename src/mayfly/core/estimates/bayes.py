@@ -108,6 +108,7 @@ class Bayes:
             self._pending.append((source, place, share, age, at, first, merit))
 
     def counted(self, at: Seconds, clicks: Credited) -> None:
+        self._links.take_stock()
         host = self._links.host
         if self._counted_until is not None:
             self._advance(max(at - self._counted_until, 0.0), host)  # less than none, where the clock was set back

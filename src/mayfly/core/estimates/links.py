@@ -93,18 +93,26 @@ class Links:
         """
         row = self._row
         links = self._counted()
-        watched = float(row.watched.sum()) + self._others_watched
-        if row.watched.any():
-            self._mean_listed = (float(row.listed.sum()) + 1.0) / float(row.watched.sum())
-        if watched:
-            self._mean_rate = (float(links.sum()) + self._others_links + _FIRST_LINKS) / (
-                watched + _FIRST_LINKS / _FIRST_RATE
-            )
+        self.take_stock()
         hosts = int(row.host.max()) + 1 if row.size else 0
         of_host = np.bincount(row.host, links, hosts) + 1.0
         rate = of_host / (np.bincount(row.host, row.watched, hosts) + 1.0 / self._mean_rate)
         trust = self._trust + (1.0 - self._trust) / of_host
         return np.asarray((links + trust[row.host]) / (row.watched + (trust / rate)[row.host]))
+
+    def take_stock(self) -> None:
+        """Look again at the means of all sources, by which crawls of one are read, and at the hours.
+
+        It is no work for every crawl; and not for plans alone, as nobody plans while the past is told again.
+        """
+        links, watched = self.totals()
+        if watched:
+            self._mean_listed = (float(self._row.listed.sum()) + 1.0) / watched
+        links, watched = links + self._others_links, watched + self._others_watched
+        if watched:
+            self._mean_rate = (links + _FIRST_LINKS) / (watched + _FIRST_LINKS / _FIRST_RATE)
+        if self._rhythm is not None:
+            self._rhythm.refit()
 
     def totals(self) -> tuple[float, Seconds]:
         """Links of all sources, and how long they were watched."""
@@ -130,7 +138,6 @@ class Links:
         """The rate in the hour ahead, as a multiple of λ."""
         if self._rhythm is None:
             return np.ones(self._row.size)
-        self._rhythm.refit()
         return self._rhythm.ahead(self._row.host, now)
 
     def _notice_awakening(self, source: SourceId, gap: Seconds, span: Seconds, found: Found, past: PerSecond) -> None:
