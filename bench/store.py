@@ -10,6 +10,7 @@ with fsync; its own CPU time is not counted.
 
 import argparse
 import asyncio
+import contextlib
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -76,7 +77,7 @@ class Timed:
         print(f"{name:24}{number / self.start:12,.0f} per second {number / self.cpu:12,.0f} per CPU-second")
 
 
-async def all_of(work: Callable[[Any], Awaitable[Any]], things: Iterable[Any]) -> Timed:
+async def all_of(work: Callable[[Any], Awaitable[Any]], things: Iterable[Any], together: int = TOGETHER) -> Timed:
     """Do all of them, so many at a time."""
     rest = iter(things)
 
@@ -85,7 +86,7 @@ async def all_of(work: Callable[[Any], Awaitable[Any]], things: Iterable[Any]) -
             await work(thing)
 
     with Timed() as timed:
-        await asyncio.gather(*(worker() for _ in range(TOGETHER)))
+        await asyncio.gather(*(worker() for _ in range(together)))
     return timed
 
 
@@ -165,6 +166,29 @@ async def together(server: Postgres, writers: int, crawls: int) -> None:
     print(f"{f'fetches, {writers} writers':24}{rate:12,.0f} per second")
 
 
+async def apart(server: Postgres, waiting: int, writers: int = 32, each: int = 100) -> None:
+    """So many shards that land pages, each so many at a time: what a shard lands at once shares a commit, what several
+    do is numbered one after the other.
+    """
+    url = server.create(f"apart_{waiting}")
+    stores = [PostgresStore(url) for _ in range(writers)]
+    async with contextlib.AsyncExitStack() as stack:
+        for store in stores:
+            await stack.enter_async_context(store)
+        await begin(stores[0])
+        shown = [[link(source, number) for number in range(each)] for source in range(writers)]
+        crawls = [Crawled(source, 1e9, 200, 0.1, 1, Memory(), links) for source, links in enumerate(shown)]
+        pages = [(await stores[0].commit(crawled)).new for crawled in crawls]
+
+        async def land_each(store: PostgresStore, new: list[Any]) -> None:
+            some = [fetched(page, shown.url) for page, shown in new]
+            await all_of(store.commit, some, waiting)
+
+        with Timed() as timed:
+            await asyncio.gather(*map(land_each, stores, pages))
+    timed.say(f"pages, {writers} x {waiting} writers", writers * each)
+
+
 async def main(asked: argparse.Namespace) -> None:
     if asked.only != "postgres":
         print("SQLite")
@@ -180,6 +204,8 @@ async def main(asked: argparse.Namespace) -> None:
                 await figures(store, asked.crawls)
             for writers in asked.writers:
                 await together(server, writers, asked.crawls // 4)
+            for waiting in (1, 8):
+                await apart(server, waiting)
         finally:
             server.end()
 

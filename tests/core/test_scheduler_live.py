@@ -14,6 +14,7 @@ from mayfly.core.events import (
     NewPage,
     PageFetched,
     PageRejected,
+    PagesHanded,
     SitePaced,
     SourceCrawled,
     SourcesAdded,
@@ -53,6 +54,34 @@ def test_a_retired_source_is_left_alone_until_it_is_restored(web, policy):
     assert 1 not in {number for _, number in crawled(scheduler, 100.0, 4000)}
     scheduler.observe(SourcesRetired(4200.0, [1], retired=False))
     assert 1 in {number for _, number in crawled(scheduler, 4200.0, 4000)}
+
+
+def test_pages_that_another_crawler_found_wait_and_their_source_was_not_looked_at(web):
+    scheduler = started(web, "index")
+    crawled(scheduler, 0.0, 10)
+    while not isinstance(fetch := scheduler.next(4000.0), Fetch):
+        pass
+    before = scheduler.outlook(4000.0).seen.tolist()
+    scheduler.observe(PagesHanded(4000.0, fetch.id, [NewPage(7, "elsewhere", 3990.0), NewPage(8, "elsewhere")]))
+    assert scheduler.outlook(4000.0).seen.tolist() == before
+    assert sorted(scheduler.waiting()) == [7, 8]
+    assert scheduler.next(4000.0) != fetch  # it is still under way
+    scheduler.observe(PagesHanded(4001.0, 1, [NewPage(7, "elsewhere")]))
+    assert len(scheduler.waiting()) == 1  # one is under way, and known
+
+
+def test_a_page_that_is_said_to_be_fetched_twice_is_learned_from_once(web):
+    evidence = []
+    for times in (1, 3):
+        scheduler = started(web, "index")
+        scheduler.observe(SourceCrawled(10.0, 0, [NewPage(7)]))
+        scheduler.observe(SourceCrawled(20.0, 0, [NewPage(8)]))
+        for _ in range(times):
+            scheduler.observe(PageFetched(30.0, 7))
+        for at in (HOUR, DAY):
+            scheduler.observe(ClicksCounted(at, np.array([7]), np.array([at - 10.0]), np.ones(1)))
+        evidence.append(scheduler.evidence())
+    assert evidence[0] == evidence[1]
 
 
 @pytest.mark.parametrize("policy", ["index", "bfs", "echo-greedy"])

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from mayfly.core.features import slot_of
+from mayfly.errors import RunError
 from mayfly.store.listings import Listing
 from mayfly.store.records import NewSource
 from mayfly.testing.messages import Reply
@@ -200,6 +201,33 @@ def test_estimates_and_waiting_pages_survive_a_restart(house, paper):
 
 
 @either
+def test_pages_that_could_not_be_had_or_were_dropped_say_nothing_against_their_source_after_a_restart_either(
+    house, paper
+):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=house.baselined)
+    stories = [f"/the-story-number-{number}-of-today" for number in range(8)]
+    for path in stories[:2]:
+        paper.story(path)
+    paper.show("/news/", *stories)  # six of them are not there
+
+    def settled(crawler) -> bool:
+        if len(crawler.parts.pages) == 1:  # whatever it is
+            crawler.parts.scheduler.dropped.update(crawler.parts.pages)
+        return sum(crawler.parts.tally.failures.values()) + crawler.parts.tally.pages >= 7 and not crawler.parts.pages
+
+    before, after = house.crawl(until=settled), house.crawl(seconds=0.0)
+    assert list(house.pages().values()).count("failed") > 4
+    later = after.parts.clock.now() + 10
+    for crawler in (before, after):
+        crawler.parts.scheduler.next(later)
+    rate = before.parts.scheduler.beliefs.link_rate
+    assert after.parts.scheduler.beliefs.link_rate == pytest.approx(rate, rel=1e-3)
+
+
+@either
 def test_what_is_known_of_a_page_is_the_same_after_a_restart_the_text_around_its_link_too(house, paper):
     paper.show("/", "/news/")
     paper.show("/news/")
@@ -242,6 +270,19 @@ def test_it_can_be_stopped_while_it_learns_again(house, paper):
     assert crawler.parts.tally.crawls == 0 or crawler.learning is None
     house.crawl(until=lambda crawler: crawler.learning is None and crawler.parts.tally.crawls > 2)
     assert len(house.visits("paper.test")) > before
+
+
+def test_what_fails_beside_it_while_it_learns_again_is_said(house, paper):
+    paper.show("/", "/news/")
+    house.find("paper.test")
+    house.crawl(until=house.baselined)
+
+    def fails(crawler) -> bool:
+        crawler.fail(RunError("the lease is lost"))
+        return False
+
+    with pytest.raises(RunError, match="the lease is lost"):
+        house.crawl(until=fails)
 
 
 def test_a_source_whose_reader_died_still_shows_what_it_showed(house, paper):

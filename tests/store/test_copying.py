@@ -12,22 +12,28 @@ from mayfly.errors import RunError, UsageError
 from mayfly.store import copying
 from mayfly.store.copying import NUMBERED, TABLES, copy
 from mayfly.store.hints import HintRow, Subscription
-from mayfly.store.past import ClockStep
+from mayfly.store.past import ClockStep, PastClicks
 from mayfly.store.postgres import PostgresStore
 from mayfly.store.postgres_copying import PostgresSide
+from mayfly.store.postgres_schema import shard_of
 from mayfly.store.records import (
     ClickRow,
+    Crawled,
     Estimate,
     FetchFailure,
     Hinted,
     KeptRobots,
+    Memory,
     Minute,
+    NewSource,
     Rest,
     Retention,
+    ShownLink,
 )
 from mayfly.store.schema import MIGRATIONS
 from mayfly.store.sqlite import SqliteStore
 from mayfly.store.sqlite_copying import SqliteSide
+from mayfly.urls import site_of
 
 from .conftest import opened
 
@@ -154,6 +160,70 @@ def test_a_copy_goes_on_as_the_first_would_have(place, make, first, second) -> N
             )
             store.add_hints(14 * DAY, [HintRow(make.url(1), "page")])
     assert everything(here) == everything(there)
+
+
+class Owner:
+    """Of a shard, whom nobody doubts."""
+
+    def __init__(self, shard: int) -> None:
+        self.shard = shard
+
+    def check(self, database: Any) -> None: ...
+
+
+def told(store: Any, at: float) -> float:
+    """Tell a crawler of the clicks behind its cursor; how many they are."""
+    clicks, cursor = store.clicks_since(store.told())
+    store.clicks_told(at, cursor)
+    return float(clicks.number.sum())
+
+
+def told_again(store: Any) -> float:
+    return sum(float(past.clicks.number.sum()) for past in store.past(0.0) if isinstance(past, PastClicks))
+
+
+@pytest.mark.parametrize("second", ["sqlite", "postgres"])
+def test_what_shards_were_told_is_told_once_in_a_copy(place, make, second) -> None:
+    """By turns of one process, a cluster of two shards, and one process again; and on a cluster of five."""
+    here, there, wide = place("postgres"), place(second), place("postgres")
+    sites = [next(f"s{n}.example" for n in range(99) if shard_of(f"s{n}.example", 2) == shard) for shard in (0, 1)]
+    urls = [f"https://{site}/{number}" for number in range(3) for site in sites]
+
+    def click(store: Any, at: float, *numbers: int) -> None:
+        store.add_clicks(at, [ClickRow(urls[number], at, 10.0**number) for number in numbers], bin=1.0)
+
+    with opened(PostgresStore(here, shards=2)) as one:
+        one.add_sources(1.0, [NewSource(f"https://{sites[0]}/feed", "feed")])
+        links = [ShownLink(url, site_of(url)) for url in urls]
+        new = one.commit(Crawled(0, 10.0, 200, 0.1, 100, Memory(), links)).new
+        for at, (page, _) in enumerate(new, 20):
+            one.commit(make.fetched(page, at))
+        click(one, 30.0, 0, 1)
+        assert told(one, 40.0) == 11.0
+    shards = [PostgresStore(here, shards=2, fence=Owner(shard), crawls=True) for shard in (0, 1)]
+    with opened(shards[0]) as zero, opened(shards[1]) as other:
+        click(zero, 50.0, 2, 3)
+        assert (told_again(zero), told_again(other)) == (11.0, 10.0)  # shard 0 has found the pages of shard 1
+        assert (told(zero, 60.0), told(other, 61.0)) == (1100.0, 1000.0)
+        click(zero, 70.0, 4, 5)
+        assert told(zero, 80.0) == 110_000.0  # and shard 1 is not told any more
+        zero.clock_stepped(ClockStep(85.0, -5.0))
+    with opened(PostgresStore(here, shards=2)) as one:
+        assert told_again(one) == 1111.0
+    copied(here, there)
+    with store_at(there) as copy_of_it:
+        assert told_again(copy_of_it) == 1111.0
+        assert told(copy_of_it, 90.0) == 110_000.0
+        assert told_again(copy_of_it) == 111_111.0
+        assert [past.by for past in copy_of_it.past(0.0) if isinstance(past, ClockStep) and past.by] == []
+    with side(there) as one, PostgresSide(wide, write=True, shards=5) as other:
+        copy(one, other)
+    number = shard_of(sites[1], 5)
+    with opened(PostgresStore(wide, shards=5, fence=Owner(number))) as shard:
+        clicks, _ = shard.clicks_since(shard.told())
+        assert not len(clicks.page)
+        shard.add_clicks(95.0, [ClickRow(urls[1], 95.0)], bin=1.0)
+        assert told(shard, 96.0) == 1.0
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -92,7 +92,7 @@ def test_a_store_agrees_with_a_few_dicts(fresh, make, steps) -> None:
                     if kind == "fail":
                         model.settle(number, "failed")
                 if kind != "retry" and not settled:
-                    told.append((number, model.outcome[number] == "fetched"))
+                    told.append((number, model.outcome[number]))
         assert_same(store, make, model, told)
 
 
@@ -108,7 +108,7 @@ def assert_same(store, make, model: Model, told: list) -> None:
     past = [
         ([page for page, *_ in each.new], list(each.known), each.stayed, each.gone)
         if isinstance(each, PastCrawl)
-        else (each.page, each.kept)
+        else (each.page, each.outcome)
         for each in store.past(0.0)
         if isinstance(each, PastCrawl | PastFetch)
     ]

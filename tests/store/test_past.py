@@ -26,10 +26,10 @@ def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store
             0,
             False,
         ),
-        PastFetch(1110.0, 1, True),
+        PastFetch(1110.0, 1, "fetched"),
         ClockStep(520.0, -600.0),
         PastCrawl(530.0, 1, [], [2, 1], 0, 0, False, known_ranks=(1, 2)),
-        PastFetch(540.0, 2, False),
+        PastFetch(540.0, 2, "old"),
     ]
 
 
@@ -40,12 +40,12 @@ def test_since_a_time(store, make) -> None:
     assert store.past(301.0) == []
 
 
-def test_pages_given_up_and_dropped_count_for_nothing(store, make) -> None:
+def test_pages_given_up_and_dropped_come_back_as_such(store, make) -> None:
     store.commit(make.crawl(0, 100.0, 1, 2))
     store.commit(FetchFailure("page", 1, 110.0, "dns", retry_at=120.0))
     store.commit(FetchFailure("page", 1, 120.0, "dns"))
     store.drop([2], 130.0)
-    assert store.past(101.0) == [PastFetch(120.0, 1, False), PastFetch(130.0, 2, False)]
+    assert store.past(101.0) == [PastFetch(120.0, 1, "failed"), PastFetch(130.0, 2, "dropped")]
 
 
 def test_clicks_come_back_as_they_were_told(store, make) -> None:

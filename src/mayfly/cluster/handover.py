@@ -2,18 +2,20 @@
 
 The page waits in the store under its own shard, from the transaction that found it on. Its owner looks for such pages;
 the source that found it is then known to him, too, though he never crawls it: what its pages are worth is learned
-there. And who found it is told what became of it, so that clicks on it count for the source.
+there. And who found it is told what became of it, so that clicks on it count for the source. A restart is told all of
+this again (`store/tables/past.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from mayfly.core import events
 from mayfly.core.model import Fetch, PageId
 from mayfly.crawl.parts import Parts
-from mayfly.crawl.restoring import announce
-from mayfly.crawl.watched import KnownPage, Watched
+from mayfly.crawl.restoring import known_source, leave_to_others
+from mayfly.crawl.watched import KnownPage
 from mayfly.store.postgres import PostgresStore
 from mayfly.store.tables.handing import Fate, Handed
 
@@ -23,10 +25,10 @@ _AT_ONCE = 1000  # pages taken in, so that a great many hold up nothing else
 class Handover:
     """Of one shard."""
 
-    def __init__(self, parts: Parts, store: PostgresStore) -> None:
-        self._parts, self._store = parts, store
+    def __init__(self, parts: Parts, store: PostgresStore, cursor: int) -> None:
+        """`cursor`: behind what was settled before the past is told again; what is told twice does no harm."""
+        self._parts, self._store, self._cursor = parts, store, cursor
         self._told: set[PageId] = set()  # pages of ours that others found, and that still wait
-        self._cursor = 0
 
     async def take(self) -> bool:
         """Take in what others found for us, and what became of what we found; whether there was anything."""
@@ -34,42 +36,36 @@ class Handover:
         unknown = [page for page in waiting if page not in self._told and page not in self._parts.pages][:_AT_ONCE]
         new = await self._store.handed(unknown) if unknown else []
         self._told = self._told.intersection(waiting).union(unknown)
-        for (source, _), pages in groupby(new, key=lambda one: (one.source, one.found_at)):
-            self._found(await self._source(source), list(pages))
+        await self._found(new)
+        self._try_later(new)
         since = self._parts.clock.now() - self._parts.settings.keep_history
         fates = await self._store.fates(self._cursor, since)
+        if brought := [fate.page for fate in fates if fate.by_others]:
+            await self._found(await self._store.handed(brought))
         for fate in fates:
             self._settled(fate)
         return bool(new or fates)
 
-    async def _source(self, number: int) -> Watched:
-        parts = self._parts
-        known = parts.sources.of(number)
-        if known is None:
-            row = (await self._store.sources([number]))[0]
-            known = parts.sources.of_another(row)
-            announce(parts.scheduler, [known], parts.settings, parts.clock.now())
-        return known
+    async def _found(self, pages: Sequence[Handed]) -> None:
+        """Tell the scheduler of pages that others found; those of our sites wait from now on."""
+        parts, ours = self._parts, self._parts.door.territory.ours
+        for (source, found_at), some in groupby(pages, key=lambda one: (one.source, one.found_at)):
+            known = await known_source(source, parts.store, parts.scheduler, parts.sources, parts.settings, found_at)
+            at, new = min(found_at, parts.clock.now()), []
+            for one in some:
+                text = one.url, one.anchor, one.context
+                new.append(events.NewPage(one.page, one.site, one.appeared, one.rank or None, *text))
+                if ours(one.site):
+                    parts.pages[one.page] = KnownPage(one.url, one.site, known.number, found_at, one.tries, one.leads)
+            parts.scheduler.observe(events.PagesHanded(at, known.number, new))
+            leave_to_others(parts.scheduler, at, new, ours)
 
-    def _found(self, source: Watched, pages: list[Handed]) -> None:
-        parts, now = self._parts, self._parts.clock.now()
-        for one in pages:
-            parts.pages[one.page] = KnownPage(one.url, one.site, source.number, one.found_at, one.tries)
-        parts.scheduler.observe(
-            events.SourceCrawled(
-                min(pages[0].found_at, now),
-                source.number,
-                [
-                    events.NewPage(
-                        one.page, one.site, one.published, one.rank or None, one.url, one.anchor, one.context
-                    )
-                    for one in pages
-                ],
-            )
-        )
+    def _try_later(self, pages: Sequence[Handed]) -> None:
+        """Those that failed where they were fetched before."""
+        scheduler, now = self._parts.scheduler, self._parts.clock.now()
         for one in pages:
             if one.retry_at is not None and one.retry_at > now:
-                parts.scheduler.observe(events.FetchFailed(now, Fetch("page", one.page), one.retry_at))
+                scheduler.observe(events.FetchFailed(now, Fetch("page", one.page), one.retry_at))
 
     def _settled(self, fate: Fate) -> None:
         scheduler, now = self._parts.scheduler, self._parts.clock.now()

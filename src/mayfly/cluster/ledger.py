@@ -205,6 +205,8 @@ class Ledger:
     async def evidence_of_others(self, shard: int) -> Evidence:
         """What all other shards have learned, together."""
         links, watched, clicks, exposure, fading = (await self.line.rows(_OTHERS, shard))[0]
+        if not np.isfinite([links, watched, clicks, exposure, *fading]).all():
+            return NO_EVIDENCE
         return Evidence(links, watched, clicks, exposure, tuple(fading))
 
     # Of nodes
@@ -225,6 +227,8 @@ def _report(row: Any, points: int) -> Report | None:
     if not row["ever"]:
         return None
     curve = np.frombuffer(row["demand"] or bytes(8), "<f8")
+    if not np.isfinite([*curve, row["used"]]).all():
+        return None  # one that makes no sense must not spoil what all are given
     if len(curve) != points:  # of a shard that was started with another grid, which has the same ends
         curve = np.interp(np.linspace(0, 1, points), np.linspace(0, 1, len(curve)), curve)
     return Report(curve, row["applied"], row["used"], row["idle"], row["fresh"])

@@ -122,7 +122,7 @@ class Shard:
                 return
             crawler.allot(0.0)
             duty = Duty(crawler, ledger, lease, cluster)
-            handover = Handover(crawler.parts, store)
+            handover = Handover(crawler.parts, store, await store.landed())
             async with beside(crawler, lease.keep(), duty.run(), _hand_over(crawler, handover)):
                 await crawler.run()
 
@@ -136,8 +136,9 @@ class Duty:
         self._grid = price_grid(cluster.price_grid)
         self._applied = 0
         self._asked: FloatArray | None = None
-        self._at: Seconds = asyncio.get_running_loop().time()
+        self._at = self._asked_at = self._began = asyncio.get_running_loop().time()
         self._requests, self._idle, self._lag = 0, 0.0, 0.0
+        self._used, self._spares = 0.0, False
         self._share_at: Seconds = 0.0
 
     async def run(self) -> None:
@@ -165,20 +166,31 @@ class Duty:
         return True
 
     async def _report(self, now: Seconds) -> None:
-        crawler, passed = self._crawler, max(now - self._at, 1e-3)
-        requests = sum(crawler.parts.door.requests.values())
-        used, idle = (requests - self._requests) / passed, (crawler.idle - self._idle) / passed
+        self._measure(now)
+        crawler = self._crawler
         lag, self._lag = self._lag, 0.0
-        self._at, self._requests, self._idle = now, requests, crawler.idle
         evidence, waiting = crawler.parts.scheduler.evidence(), len(crawler.parts.pages)
-        told = Told(self._applied, used, idle > _IDLE, waiting, lag, await self._curve(passed), evidence)
+        curve = await self._curve(now)
+        told = Told(self._applied, self._used, self._spares, waiting, lag, curve, evidence)
         await self._ledger.report(self._lease, told)
         if now >= self._share_at:
             await self._share(now)
 
-    async def _curve(self, passed: Seconds) -> FloatArray | None:
+    def _measure(self, now: Seconds) -> None:
+        """What was used since the last time, and whether more could have been; half a second says nothing of it."""
+        crawler, passed, every = self._crawler, now - self._at, self._cluster.price_every
+        if passed < every / 2:
+            return
+        requests = sum(crawler.parts.door.requests.values())
+        self._used = (requests - self._requests) / passed
+        learns_long = crawler.learning is not None and now - self._began > _AHEAD * every
+        self._spares = learns_long or (crawler.idle - self._idle) / passed > _IDLE
+        self._at, self._requests, self._idle = now, requests, crawler.idle
+
+    async def _curve(self, now: Seconds) -> FloatArray | None:
         """What it could fetch at each price, computed off the event loop."""
         parts, every = self._crawler.parts, self._cluster.price_every
+        passed, self._asked_at = now - self._asked_at, now
         items = parts.scheduler.agenda(parts.clock.now(), _AHEAD * every)
         if items is not None:
             curve = await asyncio.to_thread(asked, items, self._grid)

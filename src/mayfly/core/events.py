@@ -61,6 +61,14 @@ class SourcesPinned(NamedTuple):
     every: Seconds
 
 
+class PagesHanded(NamedTuple):
+    """Pages of a source that another crawler found, for us to fetch or to learn from. It is no look at the source."""
+
+    at: Seconds
+    source: SourceId
+    pages: Sequence[NewPage]
+
+
 class SourceHinted(NamedTuple):
     """Someone says that a source changed (`hints.py`), and may name what is new."""
 
@@ -136,6 +144,7 @@ Event: TypeAlias = (
     SourcesAdded
     | SourcesRetired
     | SourcesPinned
+    | PagesHanded
     | SourceHinted
     | SourceCrawled
     | SitePaced

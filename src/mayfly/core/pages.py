@@ -81,9 +81,9 @@ class Pages:
             self._leads(self._frontier.site_of(number))
 
     def fetched(self, number: PageId, at: Seconds) -> None:
-        """Its clicks can be seen from now on."""
+        """Its clicks can be seen from now on; said twice it counts once."""
         page = self._known.pages.get(number)
-        if page is None:  # forgotten while it was under way
+        if page is None or page.fetched:  # forgotten while it was under way; or told by another as well
             return
         page.fetched = True
         if self._feedback == "fetched":

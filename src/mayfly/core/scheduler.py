@@ -98,6 +98,7 @@ class Scheduler:
             events.SourcesAdded: self._sources_added,
             events.SourcesRetired: self._sources_retired,
             events.SourcesPinned: self._sources_pinned,
+            events.PagesHanded: lambda handed: self._found(handed.pages, handed.source, handed.at, None),
             events.SourceHinted: self._source_hinted,
             events.SitePaced: self._site_paced,
             events.PageRejected: self._page_rejected,
@@ -372,11 +373,13 @@ class Scheduler:
         dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits, spared)
         for page in dropped:
             self._pages.given_up(page)
-        self.dropped.update(dropped)
         for page in self._pages.forget(now):
             if page in self._frontier:
                 self._frontier.take(page)
-                self.dropped.add(page)
+                dropped.append(page)
+        for page in dropped:
+            self._wants.hints.proved(page, right=False)
+        self.dropped.update(dropped)
         self._contest.revalued()
         self._begin_round(now)
 

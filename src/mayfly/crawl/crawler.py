@@ -91,7 +91,7 @@ class Crawler:
         self._keeping: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
         self._stopping = False
-        self.idle: Seconds = 0.0  # for so long the budget allowed a fetch, and there was none
+        self.idle: Seconds = 0.0  # for so long the budget allowed a fetch, and none could be made
         self._nap: asyncio.Future[None] | None = None
 
     @property
@@ -109,6 +109,8 @@ class Crawler:
         try:
             await self.begin()
         except _Stopped:
+            if self._error is not None:
+                raise self._error from None
             return
         chores = asyncio.ensure_future(self.chores.run())
         chores.add_done_callback(self._chores_ended)
@@ -214,11 +216,12 @@ class Crawler:
     async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """One decision."""
         now = loop.time()
+        ready = self._bucket.next_token(now)
         full = len(self._flying) >= self.parts.settings.connections
         if full or self.chores.paused or not self.parts.door.territory.holds():
             await self._sleep(_NAP)
+            self.idle += 0.0 if ready > now else loop.time() - now
             return
-        ready = self._bucket.next_token(now)
         if ready > now or self.parts.door.owed:  # those in the air go first
             ready = max(ready, now + 0.001)
             await asyncio.sleep(min(ready - now, _NAP))
@@ -273,7 +276,9 @@ class Crawler:
 
     def _chores_ended(self, task: asyncio.Future[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.fail(error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            self.fail(error)
 
     def _kept(self, task: asyncio.Task[None]) -> None:
         self._keeping.discard(task)

@@ -29,6 +29,8 @@ from mayfly.store.records import (
 )
 from mayfly.urls import canonical, site_of
 
+_MOST_LEADS = 5  # redirects of a page from shard to shard
+
 
 class Flights:
     """Crawls sources and fetches pages."""
@@ -182,8 +184,10 @@ class Flights:
     async def _led_away(self, source: Watched, failed: Failed, at: Seconds) -> None:
         """A source leads to a site of another shard: that one watches it there."""
         there = canonical(failed.url)
-        if there is not None and there != source.url and self._parts.patterns.source(there):
-            await self._parts.store.add_sources(at, [NewSource(there, source.kind, source.url)])
+        if source.moved_to or there is None or there == source.url or not self._parts.patterns.source(there):
+            return  # told once: it may lead to another address each time
+        source.moved_to = there
+        await self._parts.store.add_sources(at, [NewSource(there, source.kind, source.url)])
 
     # Pages
 
@@ -240,10 +244,10 @@ class Flights:
     async def _handed_on(self, page: KnownPage, failed: Failed, at: Seconds) -> bool:
         """A page leads to a site of another shard: from now on it is a page of that site, and waits there."""
         there = canonical(failed.url)
-        if there is None or there == page.url:
+        if there is None or there == page.url or page.leads >= _MOST_LEADS:
             return False
-        source = self._parts.sources[page.source]
-        await self._parts.store.commit(Hinted(source.id, at, [ShownLink(there, site_of(there))], calls=False))
+        source, link = self._parts.sources[page.source], ShownLink(there, site_of(there))
+        await self._parts.store.commit(Hinted(source.id, at, [link], calls=False, leads=page.leads + 1))
         return True
 
     def _failed(self, failed: Failed, at: Seconds) -> None:

@@ -169,10 +169,11 @@ class Hubs:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                await self._look(group)
-                await asyncio.sleep(max(_LOOK, len(self._parts.sources) / _SOURCES_PER_SECOND))
+                named = await self._look(group)
+                await asyncio.sleep(max(_LOOK, named / _SOURCES_PER_SECOND))
 
-    async def _look(self, group: asyncio.TaskGroup) -> None:
+    async def _look(self, group: asyncio.TaskGroup) -> int:
+        """See to what is due; of how many sources that name a hub."""
         parts, public_url = self._parts, self._parts.settings.public_url
         busy = set(self._busy)  # what they do may be kept while we read, or after
         kept = await parts.store.subscriptions()
@@ -185,6 +186,7 @@ class Hubs:
             elif len(self._busy) < AT_ONCE and site not in busy | self._busy and self._is_near(site):
                 self._busy.add(site)
                 group.create_task(self._ask(step, site))
+        return len(names)
 
     def _is_near(self, site: str) -> bool:
         return self._parts.door.rests(site) <= _LONGEST_REST

@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from mayfly.core import events
-from mayfly.core.model import Fetch, Seconds
+from mayfly.core.model import Fetch, Seconds, SourceId
 from mayfly.core.scheduler import Scheduler
 from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
-from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint, PastPage
+from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHanded, PastHint, PastPage
 from mayfly.store.store import Store
 from mayfly.urls import host_of
 
@@ -32,11 +32,15 @@ async def restore(
     sources, kept = Sources(), await store.sources()
     announce(scheduler, sources.take(kept)[0], settings, now)
     async for past in store.past(now - settings.keep_history):
+        if isinstance(past, PastHanded):
+            await known_source(past.source, store, scheduler, sources, settings, past.at)
         event = _as_event(past, sources, interest)
         if event is not None:
             scheduler.observe(event)
-            if isinstance(event, events.SourceCrawled):
-                leave_to_others(scheduler, event.at, event.new_pages, ours)
+        if isinstance(event, events.SourceCrawled):
+            leave_to_others(scheduler, event.at, event.new_pages, ours)
+        elif isinstance(event, events.PagesHanded):
+            leave_to_others(scheduler, event.at, event.pages, ours)
         told()
     for row in kept:
         failed = sources.of(row.id)
@@ -46,7 +50,7 @@ async def restore(
     told_of = scheduler.waiting()
     known = set(told_of)
     for page in await store.waiting():
-        first = sources.of(page.sources[0]) if page.sources else None
+        first = next((one for one in map(sources.of, page.sources) if one is not None), None)
         if page.found_at < now - settings.keep_history:  # nothing tells the scheduler of it any more
             scheduler.dropped.add(page.page)
         elif first is not None and page.page in known:  # else others found it, and it is handed over
@@ -74,6 +78,17 @@ def announce(scheduler: Scheduler, new: Sequence[Watched], settings: Settings, n
             scheduler.observe(events.SourcesPinned(now, [one.number], every))
 
 
+async def known_source(
+    source: SourceId, store: Store, scheduler: Scheduler, sources: Sources, settings: Settings, now: Seconds
+) -> Watched:
+    """One of ours; or one of another crawler that found pages for us, known from now on."""
+    known = sources.of(source)
+    if known is None:
+        known = sources.of_another((await store.sources([source]))[0])
+        announce(scheduler, [known], settings, now)
+    return known
+
+
 def leave_to_others(
     scheduler: Scheduler, at: Seconds, pages: Sequence[events.NewPage], ours: Callable[[str], bool]
 ) -> None:
@@ -95,12 +110,23 @@ def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event 
     if isinstance(past, PastHint):
         source = sources.of(past.source)
         return None if source is None else events.SourceHinted(past.at, source.number, _new(past.new), past.calls)
+    if isinstance(past, PastHanded):
+        source = sources.of(past.source)
+        return None if source is None else events.PagesHanded(past.at, source.number, _new(past.new))
     if isinstance(past, PastFetch):
-        return events.PageFetched(past.at, past.page) if past.kept else events.PageRejected(past.at, past.page)
+        return _as_settled(past)
     if isinstance(past, ClockStep):
         return events.ClockStepped(past.at, past.by)
     assert isinstance(past, PastClicks)
     return interest.counted(past.at, past.clicks)
+
+
+def _as_settled(past: PastFetch) -> events.Event:
+    if past.outcome == "fetched":
+        return events.PageFetched(past.at, past.page)
+    if past.outcome in ("failed", "dropped"):  # which says nothing against its source
+        return events.FetchFailed(past.at, Fetch("page", past.page))
+    return events.PageRejected(past.at, past.page)
 
 
 def _new(pages: Sequence[PastPage]) -> list[events.NewPage]:

@@ -49,6 +49,7 @@ class KnownPage:
     source: int  # number of the first that showed it
     found_at: Seconds
     tries: int = 0
+    leads: int = 0  # redirects from shard to shard by which it was found
 
 
 class Sources:

@@ -12,6 +12,7 @@ import apsw
 
 from mayfly.core.model import IntArray, Seconds
 from mayfly.errors import RunError
+from mayfly.store.database import NOBODY, NONE, Part
 from mayfly.store.fts5 import Fts5, register
 from mayfly.store.glimpses import Glimpses
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
@@ -34,6 +35,8 @@ class SqliteDatabase(apsw.Connection):
     path: Path
     seed: int
     mine = mine_or_found = "TRUE"
+    by_others = NONE
+    past: Sequence[Part] = (Part("log WHERE TRUE", "log.seq", NOBODY),)
     words = Fts5()
 
     @cached_property
@@ -47,9 +50,6 @@ class SqliteDatabase(apsw.Connection):
     def page_numbers(self, count: int) -> range:
         last = self.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'pages'").get or 0
         return range(int(last) + 1, int(last) + 1 + count)
-
-    def told_to(self, seq: int) -> str:
-        return self.mine_or_found
 
     def name(self, cursor: str) -> str:
         return cursor

@@ -2,7 +2,8 @@
 
 It is read from a snapshot and written in one transaction: a copy that is cut short leaves nothing behind. Both kinds
 have the same tables and columns; what only one has (shards, the index of words) its own triggers make of the rest, for
-which a source must be there before its pages, and a page before what happened to it.
+which a source must be there before its pages, and a page before what happened to it. What a shard alone was told and
+has learned (names with a colon) stays behind: the copy may have other shards, or none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mayfly.errors import RunError, UsageError
 from mayfly.store.database import Database
+from mayfly.store.tables import meta
 
 TABLES = (
     "sources", "pages", "log", "estimates", "shows", "seen", "addresses", "texts", "links", "steps", "tellings",
@@ -19,7 +21,11 @@ TABLES = (
     "minutes", "rests", "hints", "subscriptions", "learned",
 )  # fmt: skip
 _ALWAYS = ("totals", "meta")  # have rows in an empty store, too
-_OWN = ("schema", "shards")  # names in `meta` that say something of the database, not of what it holds
+_BUT_OWN = {  # names that say something of the database or of its shards, not of what it holds
+    "meta": "WHERE name NOT IN ('schema', 'shards') AND name NOT LIKE '%:%'",
+    "learned": "WHERE name NOT LIKE '%:%'",
+}
+_CURSORS = ("told", "hints")
 NUMBERED = {"pages": "id", "log": "seq", "clicks_unknown": "id", "batches": "number", "hints": "id"}
 
 
@@ -59,7 +65,7 @@ def copy(source: Side, target: Side, done: Callable[[int], None] = lambda _: Non
     require_empty(target)
     for table in (*TABLES, *_ALWAYS):
         if table in _ALWAYS:
-            target.database.execute(f"DELETE FROM {table} {_but_own(table)}")
+            target.database.execute(f"DELETE FROM {table} {_BUT_OWN.get(table, '')}")
         _copy_table(source, target, table, done)
     for table in NUMBERED:
         if number := source.last_number(table):
@@ -67,6 +73,8 @@ def copy(source: Side, target: Side, done: Callable[[int], None] = lambda _: Non
     found = [Count(table, count(source, table), count(target, table)) for table in (*TABLES, *_ALWAYS)]
     if wrong := [f"{one.table} ({one.read:,} and {one.written:,})" for one in found if one.read != one.written]:
         raise RunError(f"{target.name} would not hold all that {source.name} does: {', '.join(wrong)}; nothing is kept")
+    for name in _CURSORS:
+        meta.put(target.database, name, meta.cursor(source.database, name))
     target.commit()
     return found
 
@@ -80,19 +88,15 @@ def require_empty(target: Side) -> None:
 
 def count(side: Side, table: str) -> int:
     """Rows of a table that are to be copied, or were."""
-    return int(side.database.execute(f"SELECT count(*) FROM {table} {_but_own(table)}").get)
+    return int(side.database.execute(f"SELECT count(*) FROM {table} {_BUT_OWN.get(table, '')}").get)
 
 
 def _copy_table(source: Side, target: Side, table: str, done: Callable[[int], None]) -> None:
     there = set(target.columns(table))
     columns = [column for column in source.columns(table) if column in there]
-    for rows in source.rows(table, columns, _but_own(table)):
+    for rows in source.rows(table, columns, _BUT_OWN.get(table, "")):
         target.put(table, columns, rows)
         done(len(rows))
-
-
-def _but_own(table: str) -> str:
-    return f"WHERE name NOT IN {_OWN}" if table == "meta" else ""
 
 
 def quoted(columns: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ SQL in `tables/` is what both speak. Values are `?`, or `?1`, `?2`, … where on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mayfly.core.model import IntArray
 from mayfly.store.glimpses import Glimpses
@@ -26,12 +26,26 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+NONE = "FALSE"
+NOBODY = "CAST(NULL AS INTEGER)"
+
+
+class Part(NamedTuple):
+    """Some of what happened: where it stands, how its numbers are written there, and who was told (`kind` 'told')."""
+
+    rows: str  # FROM and WHERE
+    seq: str
+    reader: str
+
+
 class Database(Protocol):
     """A connection in the hands of one thread, within a transaction."""
 
     seed: int  # of fingerprints
     mine: str  # which sources, pages and happenings are ours, as a condition: all, or those of a shard
     mine_or_found: str  # the same of pages, with those our sources found for another shard
+    by_others: str  # pages that another crawler wrote, so that we were never told, as a condition; NONE: there is none
+    past: Sequence[Part]  # all that is to be told us again; our own is the first part
 
     @property
     def words(self) -> Words: ...
@@ -47,9 +61,6 @@ class Database(Protocol):
 
     def page_numbers(self, count: int) -> Sequence[int]:
         """Numbers for so many new pages; none is given twice."""
-
-    def told_to(self, seq: int) -> str:
-        """Of which pages a telling was, as a condition: of all, or of those of the shard that was told."""
 
     def name(self, cursor: str) -> str:
         """What a cursor of this reader is called in `meta`."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from mayfly.core.model import PageId, Seconds, SourceId
-from mayfly.store.records import Clicks
+from mayfly.store.records import Clicks, Outcome
 
 
 class PastPage(NamedTuple):
@@ -41,10 +41,18 @@ class PastHint(NamedTuple):
     calls: bool
 
 
+class PastHanded(NamedTuple):
+    """Pages of a source that another crawler found."""
+
+    at: Seconds
+    source: SourceId
+    new: Sequence[PastPage]
+
+
 class PastFetch(NamedTuple):
     at: Seconds
     page: PageId
-    kept: bool  # False: old, duplicate, …: counts for nothing
+    outcome: Outcome
 
 
 class ClockStep(NamedTuple):
@@ -59,4 +67,4 @@ class PastClicks(NamedTuple):
     clicks: Clicks
 
 
-Past: TypeAlias = PastCrawl | PastHint | PastFetch | ClockStep | PastClicks
+Past: TypeAlias = PastCrawl | PastHint | PastHanded | PastFetch | ClockStep | PastClicks

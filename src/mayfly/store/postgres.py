@@ -59,8 +59,12 @@ class PostgresStore(TableStore):
         return await self._read(handing.handed_over)
 
     async def handed(self, pages: Sequence[PageId]) -> list[Handed]:
-        """Some of those."""
-        return await self._read(lambda database: handing.handed(database, pages))
+        """All that is to be known of some of those, or of others that others found."""
+        return await self._read(lambda database: handing.some(database, pages))
+
+    async def landed(self) -> int:
+        """The cursor behind all that became of pages so far."""
+        return await self._read(handing.landed)
 
     async def fates(self, behind: int, since: Seconds) -> list[Fate]:
         """What became of pages that sources of this shard found for others since then, behind a cursor."""

@@ -13,9 +13,14 @@ from mayfly.store.copying import NUMBERED, quoted
 from mayfly.store.postgres_database import PostgresDatabase
 from mayfly.store.postgres_engine import GONE, PostgresEngine
 from mayfly.store.postgres_schema import SHARDS
+from mayfly.store.tables import meta
+from mayfly.store.tables.past import Told
 from mayfly.store.tsvector import TsVector
 
 _SOME = 5000  # rows
+_OF_SHARDS = ("shard", "finder", "bringer", "leads")  # columns that are made anew, for the copy may have others
+_STEPS = 'SELECT steps.seq, CASE WHEN log.shard IS NULL THEN "by" ELSE 0 END FROM steps LEFT JOIN log USING (seq)'
+_TELLINGS = "SELECT tellings.seq, log.shard, upto FROM tellings LEFT JOIN log USING (seq) ORDER BY tellings.seq"
 _COLUMNS = (
     "SELECT attname FROM pg_attribute WHERE attrelid = CAST(CAST(? AS text) AS regclass) AND attnum > 0"
     " AND NOT attisdropped AND attgenerated = '' AND atttypid <> 'tsvector'::regtype ORDER BY attnum"
@@ -45,15 +50,27 @@ class PostgresSide:
         self._engine.close()
 
     def columns(self, table: str) -> Sequence[str]:
-        return [row[0] for row in self.database.execute(_COLUMNS, (table,))]
+        there = [row[0] for row in self.database.execute(_COLUMNS, (table,))]
+        return [column for column in there if column not in _OF_SHARDS]
 
     def rows(self, table: str, columns: Sequence[str], where: str = "") -> Iterator[list[Any]]:
-        cursor, asked = f"copy_of_{table}", f"SELECT {quoted(columns)} FROM {table} {where}"
+        """As one process would have them, whoever wrote them: what each shard was told of its own is told once."""
+        if table == "tellings":
+            yield self._tellings()
+            return
+        asked = _STEPS if table == "steps" else f"SELECT {quoted(columns)} FROM {table} {where}"
+        cursor = f"copy_of_{table}"
         with self._told():
             self.database.plainly(f"DECLARE {cursor} NO SCROLL CURSOR FOR {asked}")
             while some := self.database.execute(f"FETCH {_SOME} FROM {cursor}").fetchall():
                 yield some
             self.database.plainly(f"CLOSE {cursor}")
+
+    def _tellings(self) -> list[Any]:
+        with self._told():
+            begin = self.database.execute("SELECT coalesce(min(behind), 0) FROM tellings").get
+            told = Told(begin, meta.readers(self.database, "told"))
+            return [(seq, *told.more(shard, upto)) for seq, shard, upto in self.database.execute(_TELLINGS)]
 
     def put(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
         with self._told():

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from mayfly.core.model import IntArray, Seconds
+from mayfly.store.database import NOBODY, NONE, Part
 from mayfly.store.glimpses import Glimpses
 from mayfly.store.tsvector import TsVector
 
@@ -58,7 +59,9 @@ class PostgresDatabase:
         self._numbering = False
         self.seed = 0
         self.mine = "TRUE" if shard is None else f"shard = {shard}"
-        self.mine_or_found = of_shard(shard)
+        self.mine_or_found = "TRUE" if shard is None else f"(pages.shard = {shard} OR pages.finder = {shard})"
+        self.by_others = NONE if shard is None else by_others(shard)
+        self.past: Sequence[Part] = past_of(shard)
 
     def use(self, connection: Any) -> None:
         """Speak through this one from now on."""
@@ -114,12 +117,6 @@ class PostgresDatabase:
     def page_numbers(self, count: int) -> list[int]:
         return [row[0] for row in self.execute(_NUMBERS, (count,))]
 
-    def told_to(self, seq: int) -> str:
-        shard = self._shard
-        if shard is None:
-            shard = self.execute("SELECT shard FROM log WHERE seq = ?", (seq,)).get
-        return of_shard(shard)
-
     def name(self, cursor: str) -> str:
         return cursor if self._shard is None else f"{cursor}:{self._shard}"
 
@@ -164,9 +161,23 @@ def _without_zeros(value: Any) -> Any:
     return value.replace("\0", " ") if type(value) is str and "\0" in value else value
 
 
-def of_shard(shard: int | None) -> str:
-    """Pages of a shard's sites, and those its sources found; None: all."""
-    return "TRUE" if shard is None else f"(pages.shard = {int(shard)} OR pages.finder = {int(shard)})"
+def by_others(shard: int) -> str:
+    """Pages that another shard's source found, or that another shard brought for a source of ours (by a redirect)."""
+    return f"(coalesce(pages.finder, {shard}) <> {shard} OR coalesce(pages.bringer, {shard}) <> {shard})"
+
+
+def past_of(shard: int | None) -> tuple[Part, ...]:
+    """What happened to a shard: its own, what one process did that crawled all of it before, and what became of pages
+    that its sources found and others fetched. To one process all happened, but that clocks of shards were set.
+    """
+    if shard is None:
+        return (Part("log WHERE (kind <> 'step' OR log.shard IS NULL)", "log.seq", "log.shard"),)
+    fates = f"log JOIN pages ON settled = seq WHERE pages.finder = {shard} AND pages.finder <> pages.shard"
+    return (
+        Part(f"log WHERE log.shard = {shard}", "log.seq", str(shard)),
+        Part("log WHERE log.shard IS NULL", "log.seq", NOBODY),
+        Part(fates, "pages.settled", NOBODY),
+    )
 
 
 @cache

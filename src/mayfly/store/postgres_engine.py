@@ -237,7 +237,7 @@ class PostgresEngine:
         names = {row[0] for row in self._database.execute(tables)}
         if not names:
             return 0
-        if "meta" not in names or ("totals" not in names and len(self._steps) == 2):
+        if not {"meta", "totals"} <= names:
             raise RunError(f"{self.name} is a database, but not one of Mayfly's: name one that is empty")
         have = int(self._database.execute("SELECT value FROM meta WHERE name = 'schema'").get or 0)
         if have > len(self._steps):

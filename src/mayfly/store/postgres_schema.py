@@ -249,10 +249,18 @@ CREATE TABLE draining (node TEXT PRIMARY KEY);
 # `certainty` and `fading` said it in two numbers, which do not add up; shards of the version before still write them.
 _FADES = "ALTER TABLE reports ADD COLUMN fades float8[] NOT NULL DEFAULT '{}';"
 
+# What became of pages is told again to whose source found them, in the order it happened; and redirects that lead from
+# shard to shard must end.
+_FATES = """
+CREATE INDEX pages_settled_by_others ON pages (finder, settled) WHERE finder <> shard;
+ALTER TABLE pages ADD COLUMN leads bigint NOT NULL DEFAULT 0;
+"""
+
 
 def migrations(shards: int) -> Sequence[str]:
     """The steps, for a database of so many shards."""
-    steps = (_FUNCTIONS.replace("{shards}", str(shards)) + _FIRST.replace("{shards}", str(shards)), _CLUSTER, _FADES)
+    first = (_FUNCTIONS + _FIRST).replace("{shards}", str(shards))
+    steps = first, _CLUSTER, _FADES, _FATES
     return [step.replace("{{a}}", "{a}").replace(" TEXT", ' text COLLATE "C"') for step in steps]
 
 

@@ -127,6 +127,7 @@ class Hinted:
     at: Seconds
     links: Sequence[ShownLink] = ()
     calls: bool = True  # False: nobody called, we read it somewhere
+    leads: int = 0  # redirects from shard to shard that led to the pages
 
 
 class NewOnSource(NamedTuple):

@@ -97,18 +97,19 @@ class WarcWriter:
         """
         with self._lock:
             files = [path for path in archives(self._folder, self._part) if path != self._path]
-            total = self._size + sum(path.stat().st_size for path in files)
+            sizes = {path: size for path in files if (size := _size(path)) is not None}
+            total = self._size + sum(sizes.values())
             deleted = 0
-            for path in files:
+            for path, size in sizes.items():
                 if total <= max_total_bytes and not self._is_old(path, now - keep_seconds):
                     continue
-                total -= path.stat().st_size
-                path.unlink()
+                total -= size
+                path.unlink(missing_ok=True)  # another part may have been quicker
                 deleted += 1
-            others = [path for path in archives(self._folder) if not path.name.endswith(OPEN) and path not in files]
+            others = [path for path in archives(self._folder) if not path.name.endswith(OPEN) and path not in sizes]
             for path in others if self._part else ():
                 if self._is_old(path, now - keep_seconds):
-                    path.unlink(missing_ok=True)  # another part may have been quicker
+                    path.unlink(missing_ok=True)
                     deleted += 1
             return deleted
 
@@ -155,6 +156,14 @@ class WarcWriter:
             self._file.close()
             self._path.replace(final(self._path))
             self._file, self._size = None, 0
+
+
+def _size(path: Path) -> int | None:
+    """None: another has deleted it."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def archives(folder: Path, part: str = "") -> list[Path]:

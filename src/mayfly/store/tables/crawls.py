@@ -11,7 +11,7 @@ import numpy as np
 from mayfly.core.model import IntArray, PageId, Seconds, SourceId
 from mayfly.store.database import Database
 from mayfly.store.records import Crawled, FetchFailure, Hinted, LandedCrawl, NewOnSource, ShownLink
-from mayfly.store.tables import clicks, seen, totals
+from mayfly.store.tables import clicks, handing, seen, totals
 from mayfly.store.tables.words import storable
 from mayfly.urls import host_of, same_page
 
@@ -78,6 +78,8 @@ def land_hint(database: Database, hinted: Hinted) -> LandedCrawl:
         (hinted.at, hinted.source, hinted.calls),
     ).get
     new, _ = _add(database, seq, hinted, added, None)
+    if hinted.leads:
+        handing.note_leads(database, [one.page for one in new], hinted.leads)
     return LandedCrawl(new, (), 0, 0)
 
 

@@ -15,19 +15,20 @@ _AT_ONCE = 1000
 
 
 class Handed(NamedTuple):
-    """A page of ours that a source of another shard found."""
+    """A page of ours that a source of another shard found; or of a source of ours, that another shard found."""
 
     page: PageId
     source: SourceId
     url: str
     site: str
     found_at: Seconds
-    published: Seconds | None
+    appeared: Seconds  # by the date that was shown; else the middle of the gap between two looks
     rank: int
     anchor: str
     context: str
     retry_at: Seconds | None
     tries: int
+    leads: int
 
 
 class Fate(NamedTuple):
@@ -37,6 +38,7 @@ class Fate(NamedTuple):
     page: PageId
     at: Seconds | None
     outcome: Outcome
+    by_others: bool  # another shard found it: where a page of ours leads to
 
 
 def handed_over(database: Database) -> list[PageId]:
@@ -48,11 +50,13 @@ def handed_over(database: Database) -> list[PageId]:
     return [row[0] for row in database.execute(sql)]
 
 
-def handed(database: Database, pages: Sequence[PageId]) -> list[Handed]:
-    """All that is to be known of some of them, in their order."""
+def some(database: Database, pages: Sequence[PageId], which: str = "TRUE") -> list[Handed]:
+    """All that is to be known of those of some pages for which a condition holds, in their order."""
     rows: list[Any] = database.execute(
-        "SELECT id, source, url, site, found_at, published, rank, anchor, context, retry_at, tries"
-        " FROM carray(?) AS asked CROSS JOIN pages WHERE id = asked.value AND outcome = 'waiting' ORDER BY id",
+        "SELECT id, source, url, site, found_at,"
+        " coalesce(shown_published, (coalesce(looked_at, found_at) + found_at) / 2),"
+        " rank, anchor, context, retry_at, tries, leads"
+        f" FROM carray(?) AS asked CROSS JOIN pages WHERE id = asked.value AND {which} ORDER BY id",
         (database.array(np.array(pages, np.int64)),),
     ).fetchall()
     return [Handed(*row) for row in rows]
@@ -61,8 +65,19 @@ def handed(database: Database, pages: Sequence[PageId]) -> list[Handed]:
 def fates(database: Database, shard: int, behind: int, since: Seconds) -> list[Fate]:
     """Of pages found since then, in the order they were settled, behind a cursor."""
     rows: list[Any] = database.execute(
-        "SELECT landed, id, fetched_at, outcome FROM pages WHERE finder = ? AND finder <> shard AND landed > ?"
+        f"SELECT landed, id, fetched_at, outcome, {database.by_others} FROM pages"
+        " WHERE finder = ? AND finder <> shard AND landed > ?"
         f" AND found_at >= ? ORDER BY landed LIMIT {_AT_ONCE}",
         (shard, behind, since),
     ).fetchall()
     return [Fate(*row) for row in rows]
+
+
+def note_leads(database: Database, pages: Sequence[PageId], leads: int) -> None:
+    """So many redirects from shard to shard led to these."""
+    database.executemany("UPDATE pages SET leads = ? WHERE id = ?", [(leads, page) for page in pages])
+
+
+def landed(database: Database) -> int:
+    """The number of the page that was settled last."""
+    return int(database.execute("SELECT landed FROM totals").get)

@@ -11,12 +11,20 @@ def get(database: Database, name: str) -> int | None:
 
 
 def cursor(database: Database, name: str) -> int:
-    """How far a reader has come. One process goes on where the last of the shards is; a shard, at the beginning."""
-    own = get(database, database.name(name))
-    if database.name(name) != name:
-        return own or 0
+    """How far a reader has come. One process goes on where the last of the shards is, a shard where one process was."""
+    of_one = get(database, name) or 0
+    if (own := database.name(name)) != name:
+        return max(of_one, get(database, own) or 0)
     of_shards = database.execute("SELECT min(value) FROM meta WHERE name LIKE ?", (f"{name}:%",)).get
-    return max(own or 0, of_shards or 0)
+    return max(of_one, of_shards or 0)
+
+
+def readers(database: Database, name: str) -> list[int]:
+    """The shards that ever read by a cursor of this name; of a shard, itself alone."""
+    if (own := database.name(name)) != name:
+        return [int(own.rpartition(":")[2])]
+    found = database.execute("SELECT name FROM meta WHERE name LIKE ?", (f"{name}:%",))
+    return [int(row[0].rpartition(":")[2]) for row in found]
 
 
 def put(database: Database, name: str, value: int) -> None:

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mayfly.core.model import PageId, Seconds, SourceId
-from mayfly.store.database import Database
-from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHint, PastPage
+from mayfly.store.database import NONE, Database
+from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHanded, PastHint, PastPage
 from mayfly.store.records import LinkSpan, WaitingPage
-from mayfly.store.tables import clicks
+from mayfly.store.tables import clicks, handing, meta
 
 _CHUNK = 1000  # things that happened
 _LINKS = 5000
+_SOME = (
+    "SELECT {seq}, log.at, log.kind, log.source, log.page, log.outcome, log.stayed, log.gone, log.first, log.dated,"
+    " log.dated_since, {reader} FROM {rows} AND {seq} > ?1 AND {seq} <= ?2"
+    f" ORDER BY {{seq}} LIMIT {_CHUNK}"
+)
+
+
+class Told:
+    """How far the readers of clicks were told of them, while the past is gone through. Each clicks is told again once:
+    of shards to one process when the last of them was, as each was told of its own pages; to a shard what it was told,
+    and what one process was.
+    """
+
+    def __init__(self, upto: int, shards: Iterable[int]) -> None:
+        self._upto = upto
+        self._of = dict.fromkeys(shards, upto)
+
+    def more(self, reader: int | None, upto: int) -> tuple[int, int]:
+        """A reader (None: one process) was told up to there; what that adds to what is told again."""
+        if reader is None:
+            self._of = {shard: max(upto, before) for shard, before in self._of.items()}
+        else:
+            self._of[reader] = max(upto, self._of.get(reader, 0))
+        behind, self._upto = self._upto, max(self._upto, upto if reader is None else min(self._of.values()))
+        return behind, self._upto
 
 
 class Span(NamedTuple):
@@ -22,30 +48,36 @@ class Span(NamedTuple):
 
     behind: int
     upto: int
+    told: Told
 
 
 def span_since(database: Database, since: Seconds) -> Span:
-    """From the first thing that happened at or after that time to the last."""
-    first, last = database.execute(
-        f"SELECT (SELECT seq FROM log WHERE {database.mine} AND at >= ? ORDER BY seq LIMIT 1),"
-        f" (SELECT max(seq) FROM log WHERE {database.mine})",
-        (since,),
-    ).get
-    return Span(0, 0) if first is None else Span(first - 1, last)
+    """From the first thing that happened to us at or after that time to the last."""
+    own = database.past[0]
+    sql = f"SELECT {own.seq} FROM {own.rows} AND log.at >= ? ORDER BY {own.seq} LIMIT 1"
+    first: int | None = database.execute(sql, (since,)).get
+    if first is None:
+        return Span(0, 0, Told(0, ()))
+    last = max(database.execute(f"SELECT max({part.seq}) FROM {part.rows}").get or 0 for part in database.past)
+    sql = "SELECT min(behind) FROM tellings, {rows} AND tellings.seq = {seq} AND {seq} >= ?"
+    begins = [database.execute(sql.format(**part._asdict()), (first,)).get for part in database.past]
+    told = Told(min((one for one in begins if one is not None), default=0), meta.readers(database, "told"))
+    return Span(first - 1, last, told)
 
 
 def chunk(database: Database, span: Span) -> tuple[list[Past], Span]:
     """The first part of what happened, and the rest of the span."""
-    rows: list[Any] = database.execute(
-        "SELECT seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since FROM log"
-        f" WHERE {database.mine} AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-        (*span, _CHUNK),
-    ).fetchall()
+    parts = " UNION ALL ".join(f"SELECT * FROM ({_SOME.format(**part._asdict())}) AS part" for part in database.past)
+    rows: list[Any] = database.execute(f"{parts} ORDER BY 1 LIMIT {_CHUNK}", (span.behind, span.upto)).fetchall()
     if not rows:
-        return [], Span(span.upto, span.upto)
+        return [], span._replace(behind=span.upto)
     shown = _shown(database, [row[0] for row in rows if row[2] in ("crawl", "hint")])
-    told = [_past(database, row, shown) for row in rows if row[2] != "failure"]
-    return told, Span(rows[-1][0], span.upto)
+    fetched = [row[4] for row in rows if row[2] == "fetch"]
+    handed = _handed(database, [*fetched, *(page for links in shown.values() for page in links.handed)])
+    told: list[Past] = []
+    for row in rows:
+        told += _past(database, row, shown.get(row[0], _Shown()), handed, span.told)
+    return told, span._replace(behind=rows[-1][0])
 
 
 def step(database: Database, step: ClockStep) -> None:
@@ -89,37 +121,65 @@ def crawl_gaps(database: Database) -> dict[SourceId, Seconds]:
     return dict(rows)
 
 
-def _past(database: Database, row: Any, shown: dict[int, Any]) -> Past:
-    seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since = row
+class _Shown:
+    """What a crawl showed that was not there before."""
+
+    def __init__(self) -> None:
+        self.new: list[PastPage] = []
+        self.known: list[PageId] = []  # pages that another source had shown,
+        self.ranks: list[int] = []  # and where they stand here
+        self.handed: list[PageId] = []  # those that another crawler found
+
+
+def _past(database: Database, row: Any, links: _Shown, handed: Mapping[PageId, PastHanded], told: Told) -> list[Past]:
+    seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since, reader = row
+    found = [handed[one] for one in (*links.handed, page) if one in handed]
     if kind == "crawl":
-        new, known, ranks = shown.get(seq, ([], [], []))
-        return PastCrawl(at, source, new, known, stayed, gone, bool(first), dated, dated_since, tuple(ranks))
+        new, known, ranks = links.new, links.known, tuple(links.ranks)
+        return [*found, PastCrawl(at, source, new, known, stayed, gone, bool(first), dated, dated_since, ranks)]
     if kind == "hint":
-        return PastHint(at, source, shown.get(seq, ([],))[0], bool(first))
+        return [*found] or [PastHint(at, source, links.new, bool(first))]
     if kind == "fetch":
-        return PastFetch(at, page, outcome == "fetched")
+        return [*found, PastFetch(at, page, outcome)]
     if kind == "step":
-        return ClockStep(at, database.execute('SELECT "by" FROM steps WHERE seq = ?', (seq,)).get)
-    behind, upto = database.execute("SELECT behind, upto FROM tellings WHERE seq = ?", (seq,)).get
-    return PastClicks(at, clicks.between(database, behind, upto, seq, database.told_to(seq)))
+        return [ClockStep(at, database.execute('SELECT "by" FROM steps WHERE seq = ?', (seq,)).get)]
+    if kind == "told":
+        upto = database.execute("SELECT upto FROM tellings WHERE seq = ?", (seq,)).get
+        return [PastClicks(at, clicks.between(database, *told.more(reader, upto), seq))]
+    return []  # a failure was no look at the source
 
 
-def _shown(database: Database, crawls: list[int]) -> dict[int, Any]:
-    """What these crawls showed, by crawl: pages that were new, those new on it only and their ranks."""
-    shown: dict[int, Any] = {}
+def _shown(database: Database, crawls: list[int]) -> dict[int, _Shown]:
+    shown: defaultdict[int, _Shown] = defaultdict(_Shown)
     if not crawls:
         return shown
-    for crawl, page, is_first, rank, *more in database.execute(
-        "SELECT crawl, page, first, links.rank, site, shown_published, url, anchor, context"
+    for crawl, page, is_first, rank, by_others, *more in database.execute(
+        f"SELECT crawl, page, first, links.rank, {database.by_others}, site, shown_published, url, anchor, context"
         " FROM carray(?) AS asked CROSS JOIN links JOIN pages ON pages.id = page"
         " WHERE crawl = asked.value AND first IS NOT NULL ORDER BY crawl, place",
         (database.array(np.array(crawls, np.int64)),),
     ):
-        new, known, ranks = shown.setdefault(crawl, ([], [], []))
-        if is_first:
+        links = shown[crawl]
+        if by_others:
+            links.handed.append(page)
+        elif is_first:
             site, published, *text = more
-            new.append(PastPage(page, site, published, rank, *text))
-        else:
-            known.append(page)
-            ranks.append(rank)
+            links.new.append(PastPage(page, site, published, rank, *text))
+        if not is_first:
+            links.known.append(page)
+            links.ranks.append(rank)
     return shown
+
+
+def _handed(database: Database, pages: list[PageId]) -> dict[PageId, PastHanded]:
+    """Those of some pages that another crawler found."""
+    if not pages or database.by_others == NONE:
+        return {}
+    return {
+        one.page: PastHanded(
+            one.found_at,
+            one.source,
+            [PastPage(one.page, one.site, one.appeared, one.rank, one.url, one.anchor, one.context)],
+        )
+        for one in handing.some(database, pages, database.by_others)
+    }

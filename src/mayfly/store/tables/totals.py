@@ -16,8 +16,9 @@ def _add(database: Database, counts: list[dict[str, int]]) -> None:
     total: Counter[str] = Counter()
     for some in counts:
         total.update(some)
-    changes = ", ".join(f"{column} = {column} + ?" for column in total)
-    database.execute(f"UPDATE totals SET {changes}", list(total.values()))
+    columns = sorted(total)  # in any order they would be a great many statements, and each is kept prepared
+    changes = ", ".join(f"{column} = {column} + ?" for column in columns)
+    database.execute(f"UPDATE totals SET {changes}", [total[column] for column in columns])
 
 
 def next_landed(database: Database, pages: int) -> int:
