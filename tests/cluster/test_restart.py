@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,8 +156,54 @@ def test_a_page_that_two_shards_found_at_once_is_not_forgotten(owners) -> None:
     owners(work)
 
 
-def test_where_a_page_led_to_counts_for_the_source_that_showed_it(owners) -> None:
-    """Also if it is a page of the finder's own site again."""
+def test_a_page_of_another_that_was_no_page_is_not_learned_from_again(owners) -> None:
+    """A copy, which our own source shows later, too."""
+
+    async def knows(crawler: Any, handover: Handover) -> None:
+        assert not crawler.parts.scheduler._known.pages and not crawler.parts.pages
+
+    async def work(owners: Owners) -> None:
+        zero, one = owners.stores
+        now, url = time.time(), f"{ONE}/copy"
+        page = (await zero.commit(crawled(FEED, now - 50, url))).new[0].page
+        await one.commit(replace(fetched(page, now - 40, url), outcome="old"))
+        await one.commit(crawled(2, now - 30, url))
+        await owners.begun(1, knows)
+
+    owners(work)
+
+
+def test_pages_of_others_that_our_feeds_show_too_are_no_business_of_ours(owners) -> None:
+    async def knows(crawler: Any, handover: Handover) -> None:
+        assert not crawler.parts.scheduler._known.pages
+        assert [source.elsewhere for source in crawler.parts.sources] == [False, False]
+
+    async def work(owners: Owners) -> None:
+        now, url = time.time(), f"{ONE}/story"
+        await owners.stores[1].commit(crawled(2, now - 50, url))
+        await owners.stores[0].commit(crawled(FEED, now - 40, url))
+        await owners.begun(0, knows)
+
+    owners(work)
+
+
+def test_how_many_redirects_led_to_a_page_is_known_again(owners) -> None:
+    async def knows(crawler: Any, handover: Handover) -> None:
+        await handover.take()
+        assert [page.leads for page in crawler.parts.pages.values()] == [3]
+
+    async def work(owners: Owners) -> None:
+        link = ShownLink(f"{ZERO}/end", site_of(ZERO))
+        await owners.stores[1].commit(Hinted(FEED, time.time() - 9, [link], calls=False, leads=3))
+        await owners.stores[0].commit(crawled(FRONT, time.time() - 8, link.url))
+        await owners.begun(0, knows)
+
+    owners(work)
+
+
+@pytest.mark.parametrize("first", [ZERO, ONE])
+def test_where_a_page_led_to_counts_for_the_source_that_showed_it(owners, first) -> None:
+    """Its own page leads to another shard's site, or another's to one of its own."""
 
     async def worth(crawler: Any, handover: Handover) -> None:
         feed, front, *_others = profits(crawler)
@@ -166,13 +213,14 @@ def test_where_a_page_led_to_counts_for_the_source_that_showed_it(owners) -> Non
 
     async def work(owners: Owners) -> None:
         zero, one = owners.stores
+        second, leads, fetches = (ONE, zero, one) if first == ZERO else (ZERO, one, zero)
         for number in range(40):
             at = time.time() - (DAYS - number / 4) * DAY
-            goal = f"{ZERO}/article-{number}"
-            landed = await zero.commit(crawled(FEED, at, f"{ONE}/short-{number}"))
-            brought = await one.commit(Hinted(FEED, at + 1, [ShownLink(goal, site_of(goal))], calls=False, leads=1))
-            await one.drop([landed.new[0].page], at + 1)
-            await zero.commit(fetched(brought.new[0].page, at + 60, goal))
+            goal = f"{second}/article-{number}"
+            landed = await zero.commit(crawled(FEED, at, f"{first}/short-{number}"))
+            brought = await leads.commit(Hinted(FEED, at + 1, [ShownLink(goal, site_of(goal))], calls=False, leads=1))
+            await leads.drop([landed.new[0].page], at + 1)
+            await fetches.commit(fetched(brought.new[0].page, at + 60, goal))
             near = f"{ZERO}/near-{number}"
             page = (await zero.commit(crawled(FRONT, at, near))).new[0].page
             await zero.commit(fetched(page, at + 60, near))

@@ -94,11 +94,14 @@ def test_a_page_that_leads_to_another_shards_site_is_fetched_by_that_one(land) -
 
     async def work() -> None:
         await land.watch(f"{ZERO}/")
-        async with land.crawling(land.shard(0), land.shard(1)):
+        shard = land.shard(0)
+        async with land.crawling(shard, land.shard(1)):
             await land.baselined()
             land.papers[0].show("/", "/old")
             await until(lambda: land.asked(1, "/moved-here"))
             await asyncio.sleep(1.0)
+            known = shard._crawler.parts.scheduler._known.pages.values()
+            assert [page.fetched for page in known] == [False, True]  # it counts for the source that led there
         assert land.asked(1, "/moved-here") == 1 and land.asked(0, "/old") == 1
         outcomes = await land.outcomes()
         assert outcomes[f"{ONE}/moved-here"] == "fetched" and outcomes[f"{ZERO}/old"] == "failed"

@@ -70,6 +70,18 @@ def test_pages_that_another_crawler_found_wait_and_their_source_was_not_looked_a
     assert len(scheduler.waiting()) == 1  # one is under way, and known
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_pages_that_were_fetched_in_an_earlier_run_wait_no_more_and_take_no_room(web, policy):
+    scheduler, many = started(web, policy), 5000
+    for page in range(many):
+        scheduler.observe(SourceCrawled(10.0 * page, page % 3, [NewPage(page)]))
+        scheduler.observe((PageFetched, PageRejected)[page % 2](10.0 * page + 5.0, page))
+        if page % 1000 == 999:
+            scheduler.forget(10.0 * page)
+    assert scheduler.waiting() == []
+    assert scheduler._frontier._rows < many / 2
+
+
 def test_a_page_that_is_said_to_be_fetched_twice_is_learned_from_once(web):
     evidence = []
     for times in (1, 3):

@@ -8,7 +8,8 @@ import pytest
 from mayfly.core.features import slot_of
 from mayfly.errors import RunError
 from mayfly.store.listings import Listing
-from mayfly.store.records import NewSource
+from mayfly.store.past import ClockStep
+from mayfly.store.records import NewSource, Rest
 from mayfly.testing.messages import Reply
 
 either = pytest.mark.parametrize("house", ["sqlite", "postgres"], indirect=True)  # whatever keeps it
@@ -201,22 +202,26 @@ def test_estimates_and_waiting_pages_survive_a_restart(house, paper):
 
 
 @either
-def test_pages_that_could_not_be_had_or_were_dropped_say_nothing_against_their_source_after_a_restart_either(
-    house, paper
-):
+@pytest.mark.parametrize("what", ["not there", "no page"])
+def test_pages_that_came_to_nothing_say_of_their_source_after_a_restart_what_they_said_before(house, paper, what):
     paper.show("/", "/news/")
     paper.show("/news/")
     house.find("paper.test")
     house.crawl(until=house.baselined)
     stories = [f"/the-story-number-{number}-of-today" for number in range(8)]
+    for path in stories:
+        paper.pages[path] = Reply(f"no page: {path}".encode(), type="text/plain")
+        if what == "not there":
+            del paper.pages[path]
     for path in stories[:2]:
         paper.story(path)
-    paper.show("/news/", *stories)  # six of them are not there
+    paper.show("/news/", *stories)
 
     def settled(crawler) -> bool:
         if len(crawler.parts.pages) == 1:  # whatever it is
             crawler.parts.scheduler.dropped.update(crawler.parts.pages)
-        return sum(crawler.parts.tally.failures.values()) + crawler.parts.tally.pages >= 7 and not crawler.parts.pages
+        tally = crawler.parts.tally
+        return sum(tally.failures.values()) + tally.pages + tally.rejected >= 7 and not crawler.parts.pages
 
     before, after = house.crawl(until=settled), house.crawl(seconds=0.0)
     assert list(house.pages().values()).count("failed") > 4
@@ -225,6 +230,20 @@ def test_pages_that_could_not_be_had_or_were_dropped_say_nothing_against_their_s
         crawler.parts.scheduler.next(later)
     rate = before.parts.scheduler.beliefs.link_rate
     assert after.parts.scheduler.beliefs.link_rate == pytest.approx(rate, rel=1e-3)
+
+
+@either
+def test_a_site_rests_no_longer_because_the_clock_was_set_in_the_past(house, paper):
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=house.baselined)
+    for _ in range(3):
+        house.ask(lambda store: store.clock_stepped(ClockStep(time.time(), 8 * 3600.0)))
+    house.ask(lambda store: store.note_rest(Rest("paper.test", time.time() + 2.0), "busy"))
+    before, asked = time.time(), len(house.visits("paper.test"))
+    house.crawl(until=lambda crawler: len(house.visits("paper.test")) > asked)
+    assert 1.0 < time.time() - before < 20.0
 
 
 @either
@@ -240,6 +259,21 @@ def test_what_is_known_of_a_page_is_the_same_after_a_restart_the_text_around_its
     rows = [crawler.parts.scheduler.merits._slots[1:2].tolist() for crawler in (before, after)]
     assert rows[0] == rows[1]
     assert {slot_of("word story"), slot_of("near rivers"), slot_of("near coast")} <= set(rows[0][0])
+
+
+def test_what_people_ask_for_is_known_before_the_past_is_told_again(house, paper, tmp_path):
+    (tmp_path / "trends").write_text("first,12\n")
+    paper.show("/", "/news/")
+    paper.show("/news/")
+    house.find("paper.test")
+    house.crawl(until=house.baselined)
+    paper.story("/the-first-story-of-today")
+    paper.pages["/news/"] = Reply(b'<html><body><a href="/the-first-story-of-today">The first story</a></body>')
+    trends = {"trends": str(tmp_path / "trends")}
+    before, after = house.crawl(until=fetched(1), **trends), house.crawl(seconds=0.0, **trends)
+    plain = house.crawl(seconds=0.0)
+    rows = [crawler.parts.scheduler.merits._slots[1:2].tolist() for crawler in (before, after, plain)]
+    assert rows[0] == rows[1] != rows[2]
 
 
 @either

@@ -2,6 +2,7 @@
 
 from mayfly.store.past import ClockStep, PastClicks, PastCrawl, PastFetch, PastPage
 from mayfly.store.records import ClickRow, FetchFailure
+from mayfly.store.tables import past
 
 
 def test_all_that_happened_comes_back_in_its_order_whatever_the_clock_said(store, make) -> None:
@@ -45,7 +46,28 @@ def test_pages_given_up_and_dropped_come_back_as_such(store, make) -> None:
     store.commit(FetchFailure("page", 1, 110.0, "dns", retry_at=120.0))
     store.commit(FetchFailure("page", 1, 120.0, "dns"))
     store.drop([2], 130.0)
-    assert store.past(101.0) == [PastFetch(120.0, 1, "failed"), PastFetch(130.0, 2, "dropped")]
+    assert store.past(101.0) == [PastFetch(120.0, 1, "failed", False), PastFetch(130.0, 2, "dropped", False)]
+
+
+def test_what_was_read_and_made_no_sense_was_read(store, make) -> None:
+    store.commit(make.crawl(0, 100.0, 1))
+    store.commit(make.fetched(1, 110.0, "failed"))
+    assert store.past(101.0) == [PastFetch(110.0, 1, "failed", True)]
+
+
+def test_a_part_that_has_to_be_read_again_is_the_same(store, make) -> None:
+    store.commit(make.crawl(0, 100.0, 1))
+    store.commit(make.fetched(1, 110.0))
+    for at in range(200, 700, 100):
+        store.add_clicks(at, [ClickRow(make.url(1), at)])
+        store.clicks_told(at + 1.0, store.clicks_since(store.told())[1])
+
+    def twice(database):
+        span = past.span_since(database, 0.0)
+        return [past.chunk(database, span)[0] for _ in range(2)]
+
+    told = [[len(each.clicks.page) for each in some if isinstance(each, PastClicks)] for some in store._read(twice)]
+    assert told == [[1] * 5] * 2
 
 
 def test_clicks_come_back_as_they_were_told(store, make) -> None:

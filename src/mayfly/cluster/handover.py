@@ -14,7 +14,7 @@ from itertools import groupby
 from mayfly.core import events
 from mayfly.core.model import Fetch, PageId
 from mayfly.crawl.parts import Parts
-from mayfly.crawl.restoring import known_source, leave_to_others
+from mayfly.crawl.restoring import known_source, leave_to_others, settled
 from mayfly.crawl.watched import KnownPage
 from mayfly.store.postgres import PostgresStore
 from mayfly.store.tables.handing import Fate, Handed
@@ -29,9 +29,15 @@ class Handover:
         """`cursor`: behind what was settled before the past is told again; what is told twice does no harm."""
         self._parts, self._store, self._cursor = parts, store, cursor
         self._told: set[PageId] = set()  # pages of ours that others found, and that still wait
+        self._begun = False
 
     async def take(self) -> bool:
         """Take in what others found for us, and what became of what we found; whether there was anything."""
+        if not self._begun:  # a start does not tell by how many redirects pages were found
+            for page, leads in await self._store.leads():
+                if page in self._parts.pages:
+                    self._parts.pages[page].leads = leads
+            self._begun = True
         waiting = await self._store.handed_over()
         unknown = [page for page in waiting if page not in self._told and page not in self._parts.pages][:_AT_ONCE]
         new = await self._store.handed(unknown) if unknown else []
@@ -70,9 +76,4 @@ class Handover:
     def _settled(self, fate: Fate) -> None:
         scheduler, now = self._parts.scheduler, self._parts.clock.now()
         self._cursor = fate.landed
-        if fate.outcome == "fetched":
-            scheduler.observe(events.PageFetched(fate.at or now, fate.page))
-        elif fate.outcome in ("failed", "dropped"):
-            scheduler.observe(events.FetchFailed(now, Fetch("page", fate.page)))
-        else:
-            scheduler.observe(events.PageRejected(fate.at or now, fate.page))
+        scheduler.observe(settled(fate.page, fate.outcome, fate.at is not None, fate.at or now))

@@ -17,6 +17,7 @@ class SourcesAdded(NamedTuple):
     hosts: Sequence[str]  # rhythm and decay are learned by host
     sites: Sequence[str]  # the politeness keys
     kinds: Sequence[str] = ()  # front, category, feed, …; none: not said
+    ids: Sequence[int] = ()  # what is learned of them is known by these, in another run, too; none: by their numbers
 
 
 class NewPage(NamedTuple):

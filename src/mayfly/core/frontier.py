@@ -179,9 +179,7 @@ class Frontier:
         when all are valued, which ones are not to be dropped.
         """
         if self._order != "worth":
-            if self._rows > 2 * len(self._where) + _ROOM:
-                self._compact()
-                self._queue()
+            self.tidy()
             return []
         self._profit, self._decay = beliefs.page_profit.tolist(), beliefs.profit_decay.tolist()
         self._place_worth = beliefs.place_worth.tolist()
@@ -201,6 +199,12 @@ class Frontier:
             self.take(page)
         self._queue()
         return dropped
+
+    def tidy(self) -> None:
+        """Give back the room of pages that were taken, if it is most of all."""
+        if self._rows > 2 * len(self._where) + _ROOM:
+            self._compact()
+            self._queue()
 
     def _credit(self, number: int, source: SourceId) -> None:
         shown, line = self._shown_by, self._lines

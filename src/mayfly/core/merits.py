@@ -48,16 +48,17 @@ class Merits:
         self._card.grow(1)
         self._free: list[int] = []
         self._widest = 0  # of all rows of slots
-        self._source = Columns(host=0, front=False, pages=0.0, merits=0.0, logs=0.0, squares=0.0)
+        self._source = Columns(id=0, host=0, front=False, pages=0.0, merits=0.0, logs=0.0, squares=0.0)
         self._foreseen: list[tuple[SourceId, int, float, float, float]] = []  # to be added to the columns of sources
         self._pages_found = self._merits_found = 0.0  # merits before they are scaled
         self._forgot_at: Seconds | None = None
         self._patience: FloatArray = np.zeros(0)  # how long after its fetch a page of a source teaches first
 
-    def added(self, host: IntArray, kinds: Sequence[str]) -> None:
+    def added(self, host: IntArray, kinds: Sequence[str], ids: Sequence[int] = ()) -> None:
         """More sources, of these hosts and kinds."""
         first = self._source.size
         self._source.grow(first + len(host))
+        self._source.id[first:] = ids or range(first, self._source.size)
         self._source.host[first:] = host
         self._source.front[first:] = [kind == "front" for kind in kinds] or False
         self._patience = np.append(self._patience, _wait(0, np.full(len(host), 1 / _FIRST_LIFE)))
@@ -66,7 +67,7 @@ class Merits:
         """Give the new pages of a crawl their cards and their merits."""
         of, features, merit = self._source, self.features, self.value.merit
         front, host = int(of.front[source]), int(of.host[source])
-        shared = features.of_crawl(source, at)
+        shared = features.of_crawl(int(of.id[source]), at)
         cards, merits = self._take_cards(len(new)), []
         row, table = self._card, self._slots
         for (number, _, _, rank, url, title, context), page, card in zip(new, pages, cards, strict=True):

@@ -145,6 +145,14 @@ class Scheduler:
             self._probes -= self._probe  # the question will be asked again
         return fetch
 
+    def forget(self, now: Seconds) -> None:
+        """Forget pages that were found too long ago to matter; at plans, and now and then while the past is told."""
+        old = [page for page in self._pages.forget(now) if page in self._frontier]
+        for page in old:
+            self._frontier.take(page)
+        self._drop(old)
+        self._frontier.tidy()
+
     def ranking(self, now: Seconds, first: int) -> list[Ranked]:
         """What would come next, were all sites free and nothing to happen: slow and pure, for people."""
         if self.beliefs is None:
@@ -188,7 +196,7 @@ class Scheduler:
         self._estimator.added(hosts)
         self._samples.grow(int(hosts.max(initial=-1)) + 1, event.at)
         if self.merits is not None:
-            self.merits.added(hosts, event.kinds)
+            self.merits.added(hosts, event.kinds, event.ids)
         self._grow_sites()
         self._replan_at = -np.inf  # they have no keys yet
 
@@ -255,6 +263,7 @@ class Scheduler:
 
     def _page_fetched(self, event: events.PageFetched) -> None:
         at, number = event
+        self._end_wait(number)
         self._wants.hints.proved(number, right=True)
         page = self._known.pages.get(number)
         if page is not None:
@@ -264,6 +273,7 @@ class Scheduler:
 
     def _page_rejected(self, event: events.PageRejected) -> None:
         at, number = event
+        self._end_wait(number)
         self._wants.hints.proved(number, right=False)
         self._pages.rejected(number)
         self._landed(Fetch("page", number), at)
@@ -271,8 +281,8 @@ class Scheduler:
     def _fetch_failed(self, event: events.FetchFailed) -> None:
         at, fetch, retry_at = event
         site = self._in_flight.get(fetch, 0)
-        if fetch.kind == "page" and fetch.id in self._frontier:  # it failed in an earlier run
-            site = self._frontier.take(fetch.id)
+        if fetch.kind == "page":
+            site = self._end_wait(fetch.id, site)
         if fetch.kind == "source":  # it was not seen, so it is as wanted as before; it is only left alone for now
             self._known.source.busy[fetch.id] = True
             retry_at = at if retry_at is None else retry_at
@@ -282,6 +292,10 @@ class Scheduler:
         elif retry_at < np.inf:  # never: another fetches it
             heapq.heappush(self._retries, (retry_at, fetch, site))
         self._landed(fetch, at)
+
+    def _end_wait(self, page: PageId, site: int = 0) -> int:
+        """It was fetched in an earlier run, or by another, so that it still waits here; the site where it is."""
+        return self._frontier.take(page) if page in self._frontier else site
 
     def _trends_told(self, event: events.TrendsTold) -> None:
         if self.merits is not None:
@@ -373,15 +387,15 @@ class Scheduler:
         dropped = self._frontier.revalue(beliefs, now, *self._policy.limits(now), merits, spared)
         for page in dropped:
             self._pages.given_up(page)
-        for page in self._pages.forget(now):
-            if page in self._frontier:
-                self._frontier.take(page)
-                dropped.append(page)
-        for page in dropped:
-            self._wants.hints.proved(page, right=False)
-        self.dropped.update(dropped)
+        self._drop(dropped)
+        self.forget(now)
         self._contest.revalued()
         self._begin_round(now)
+
+    def _drop(self, pages: Sequence[PageId]) -> None:
+        for page in pages:
+            self._wants.hints.proved(page, right=False)
+        self.dropped.update(pages)
 
     def _begin_round(self, now: Seconds) -> None:
         """Compute the keys of all sources."""

@@ -70,7 +70,7 @@ class Chores:
                 (self._watch_clock_and_disk, 1.0),
                 (self._take_edits, _LOOK_AT_EDITS),
                 (self._hearsay.take, _LISTEN),
-                (self._follow_trends, MINUTE),
+                (self.follow_trends, MINUTE),
                 (self._push_clicks, self._parts.settings.log_push),
                 (self._search_hosts, _LOOK_FOR_HOSTS),
                 (self._drop_pages, _SAVE_ESTIMATES),
@@ -128,7 +128,7 @@ class Chores:
             if len(clicks.page) or told == cursor:
                 self._parts.scheduler.observe(self._parts.interest.counted(now, clicks))
 
-    async def _follow_trends(self) -> None:
+    async def follow_trends(self) -> None:
         """What people ask for now, whenever the file of it is another."""
         terms = self._trends.changed()
         if terms is not None:

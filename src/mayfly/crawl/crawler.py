@@ -136,10 +136,15 @@ class Crawler:
         """Learn again what the store knows."""
         parts = self.parts
         await self._remember()
+        await self.chores.follow_trends()
         parts.sources, parts.pages = await restore(
             parts.store, parts.scheduler, parts.interest, parts.settings, parts.clock.now(), self._told,
             parts.door.territory.ours,
         )  # fmt: skip
+        now = parts.clock.now()
+        for rest in await parts.store.rests(now):  # not before: steps of the clock in the past are over
+            if parts.door.territory.ours(rest.site):
+                parts.scheduler.observe(events.SitePaced(now, rest.site, rests_until=rest.until))
         self.learning = None
 
     def _told(self) -> None:
@@ -165,7 +170,6 @@ class Crawler:
         for rest in await parts.store.rests(now):
             if door.territory.ours(rest.site):
                 door.rest(rest.site, rest.until - now)
-                parts.scheduler.observe(events.SitePaced(now, rest.site, rests_until=rest.until))
         beat(self._home)
 
     async def spend(self, seconds: Seconds | None = None) -> None:

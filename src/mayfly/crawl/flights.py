@@ -184,9 +184,9 @@ class Flights:
     async def _led_away(self, source: Watched, failed: Failed, at: Seconds) -> None:
         """A source leads to a site of another shard: that one watches it there."""
         there = canonical(failed.url)
-        if source.moved_to or there is None or there == source.url or not self._parts.patterns.source(there):
+        if source.led_away or there is None or there == source.url or not self._parts.patterns.source(there):
             return  # told once: it may lead to another address each time
-        source.moved_to = there
+        source.led_away = True
         await self._parts.store.add_sources(at, [NewSource(there, source.kind, source.url)])
 
     # Pages
@@ -247,7 +247,11 @@ class Flights:
         if there is None or there == page.url or page.leads >= _MOST_LEADS:
             return False
         source, link = self._parts.sources[page.source], ShownLink(there, site_of(there))
-        await self._parts.store.commit(Hinted(source.id, at, [link], calls=False, leads=page.leads + 1))
+        landed = await self._parts.store.commit(Hinted(source.id, at, [link], calls=False, leads=page.leads + 1))
+        if not source.elsewhere and isinstance(landed, LandedCrawl):
+            new = [events.NewPage(number, link.site, url=link.url) for number, link in landed.new]
+            self._parts.scheduler.observe(events.PagesHanded(at, source.number, new))
+            leave_to_others(self._parts.scheduler, at, new, self._parts.door.territory.ours)
         return True
 
     def _failed(self, failed: Failed, at: Seconds) -> None:

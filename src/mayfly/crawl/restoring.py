@@ -9,12 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 
 from mayfly.core import events
-from mayfly.core.model import Fetch, Seconds, SourceId
+from mayfly.core.model import Fetch, PageId, Seconds, SourceId
 from mayfly.core.scheduler import Scheduler
 from mayfly.crawl.interest import Interest
 from mayfly.crawl.settings import Settings
 from mayfly.crawl.watched import KnownPage, Pages, Sources, Watched
 from mayfly.store.past import ClockStep, Past, PastClicks, PastCrawl, PastFetch, PastHanded, PastHint, PastPage
+from mayfly.store.records import Outcome
 from mayfly.store.store import Store
 from mayfly.urls import host_of
 
@@ -30,7 +31,7 @@ async def restore(
 ) -> tuple[Sources, Pages]:
     """Bring a scheduler up to date, calling `told` for each thing that happened. Returns sources and waiting pages."""
     sources, kept = Sources(), await store.sources()
-    announce(scheduler, sources.take(kept)[0], settings, now)
+    announce(scheduler, sources.take(kept)[0], settings, now - settings.keep_history)  # what is older is not known
     async for past in store.past(now - settings.keep_history):
         if isinstance(past, PastHanded):
             await known_source(past.source, store, scheduler, sources, settings, past.at)
@@ -41,6 +42,8 @@ async def restore(
             leave_to_others(scheduler, event.at, event.new_pages, ours)
         elif isinstance(event, events.PagesHanded):
             leave_to_others(scheduler, event.at, event.pages, ours)
+        elif isinstance(event, events.ClicksCounted):  # some times a day, and nobody plans meanwhile
+            scheduler.forget(event.at)
         told()
     for row in kept:
         failed = sources.of(row.id)
@@ -67,8 +70,8 @@ def announce(scheduler: Scheduler, new: Sequence[Watched], settings: Settings, n
     """Tell the scheduler of sources it does not know yet."""
     if not new:
         return
-    hosts, sites, kinds = zip(*((host_of(one.url), one.site, one.kind) for one in new), strict=True)
-    scheduler.observe(events.SourcesAdded(now, hosts, sites, kinds))
+    hosts, sites, kinds, ids = zip(*((host_of(one.url), one.site, one.kind, one.id) for one in new), strict=True)
+    scheduler.observe(events.SourcesAdded(now, hosts, sites, kinds, ids))
     idle = [one.number for one in new if not one.active]
     if idle:
         scheduler.observe(events.SourcesRetired(now, idle))
@@ -87,6 +90,15 @@ async def known_source(
         known = sources.of_another((await store.sources([source]))[0])
         announce(scheduler, [known], settings, now)
     return known
+
+
+def settled(page: PageId, outcome: Outcome, was_read: bool, at: Seconds) -> events.Event:
+    """What became of a page, as the scheduler is told of it."""
+    if outcome == "fetched":
+        return events.PageFetched(at, page)
+    if was_read:
+        return events.PageRejected(at, page)
+    return events.FetchFailed(at, Fetch("page", page))  # which says nothing against its source
 
 
 def leave_to_others(
@@ -109,24 +121,20 @@ def _as_event(past: Past, sources: Sources, interest: Interest) -> events.Event 
         )  # fmt: skip
     if isinstance(past, PastHint):
         source = sources.of(past.source)
-        return None if source is None else events.SourceHinted(past.at, source.number, _new(past.new), past.calls)
+        if source is None:
+            return None
+        if past.new and not past.calls:  # where a page of it led to
+            return events.PagesHanded(past.at, source.number, _new(past.new))
+        return events.SourceHinted(past.at, source.number, _new(past.new), past.calls)
     if isinstance(past, PastHanded):
         source = sources.of(past.source)
         return None if source is None else events.PagesHanded(past.at, source.number, _new(past.new))
     if isinstance(past, PastFetch):
-        return _as_settled(past)
+        return settled(past.page, past.outcome, past.was_read, past.at)
     if isinstance(past, ClockStep):
         return events.ClockStepped(past.at, past.by)
     assert isinstance(past, PastClicks)
     return interest.counted(past.at, past.clicks)
-
-
-def _as_settled(past: PastFetch) -> events.Event:
-    if past.outcome == "fetched":
-        return events.PageFetched(past.at, past.page)
-    if past.outcome in ("failed", "dropped"):  # which says nothing against its source
-        return events.FetchFailed(past.at, Fetch("page", past.page))
-    return events.PageRejected(past.at, past.page)
 
 
 def _new(pages: Sequence[PastPage]) -> list[events.NewPage]:

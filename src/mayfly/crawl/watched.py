@@ -34,6 +34,7 @@ class Watched:
     last_crawl: Seconds | None = None
     moved_to: str = ""  # where its last crawls were led,
     moved_since: Seconds = 0.0  # and since when
+    led_away: bool = False  # to a site of another shard, which was told
     named_by: str = ""  # site of the page it was found on; empty: a person named it
     hub: NamedHub = NO_HUB  # that it names, if it is a feed,
     hub_since: Seconds = 0.0  # and since when, if that was in this run

@@ -12,7 +12,7 @@ import apsw
 
 from mayfly.core.model import IntArray, Seconds
 from mayfly.errors import RunError
-from mayfly.store.database import NOBODY, NONE, Part
+from mayfly.store.database import HAPPENED, NOBODY, NONE, Part
 from mayfly.store.fts5 import Fts5, register
 from mayfly.store.glimpses import Glimpses
 from mayfly.store.schema import MIGRATIONS, check_version, migrate
@@ -36,7 +36,7 @@ class SqliteDatabase(apsw.Connection):
     seed: int
     mine = mine_or_found = "TRUE"
     by_others = NONE
-    past: Sequence[Part] = (Part("log WHERE TRUE", "log.seq", NOBODY),)
+    past: Sequence[Part] = (Part(f"{HAPPENED}, {NOBODY}", "log WHERE TRUE"),)
     words = Fts5()
 
     @cached_property

@@ -28,14 +28,15 @@ class Rows(Protocol):
 
 NONE = "FALSE"
 NOBODY = "CAST(NULL AS INTEGER)"
+HAPPENED = "seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since, seconds IS NOT NULL"
 
 
 class Part(NamedTuple):
-    """Some of what happened: where it stands, how its numbers are written there, and who was told (`kind` 'told')."""
+    """Some of what happened: where it stands, as what, and how its numbers are written there."""
 
+    columns: str  # those of the log; whether a body was read; and who was told of clicks (`kind` 'told')
     rows: str  # FROM and WHERE
-    seq: str
-    reader: str
+    seq: str = "seq"
 
 
 class Database(Protocol):

@@ -53,6 +53,7 @@ class PastFetch(NamedTuple):
     at: Seconds
     page: PageId
     outcome: Outcome
+    was_read: bool = True  # else there was no answer, or it was not even asked for
 
 
 class ClockStep(NamedTuple):

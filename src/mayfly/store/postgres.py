@@ -62,6 +62,10 @@ class PostgresStore(TableStore):
         """All that is to be known of some of those, or of others that others found."""
         return await self._read(lambda database: handing.some(database, pages))
 
+    async def leads(self) -> list[tuple[PageId, int]]:
+        """Pages of this shard that wait and that redirects from shard to shard led to, and how many of them."""
+        return await self._read(handing.leads)
+
     async def landed(self) -> int:
         """The cursor behind all that became of pages so far."""
         return await self._read(handing.landed)

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from mayfly.core.model import IntArray, Seconds
-from mayfly.store.database import NOBODY, NONE, Part
+from mayfly.store.database import HAPPENED, NOBODY, NONE, Part
 from mayfly.store.glimpses import Glimpses
 from mayfly.store.tsvector import TsVector
 
@@ -162,8 +162,9 @@ def _without_zeros(value: Any) -> Any:
 
 
 def by_others(shard: int) -> str:
-    """Pages that another shard's source found, or that another shard brought for a source of ours (by a redirect)."""
-    return f"(coalesce(pages.finder, {shard}) <> {shard} OR coalesce(pages.bringer, {shard}) <> {shard})"
+    """Pages of ours that another shard's source found, or that another shard brought (by a redirect)."""
+    ours = f"(pages.shard = {shard} OR coalesce(pages.finder, {shard}) = {shard})"
+    return f"({ours} AND (coalesce(pages.finder, {shard}) <> {shard} OR coalesce(pages.bringer, {shard}) <> {shard}))"
 
 
 def past_of(shard: int | None) -> tuple[Part, ...]:
@@ -171,12 +172,17 @@ def past_of(shard: int | None) -> tuple[Part, ...]:
     that its sources found and others fetched. To one process all happened, but that clocks of shards were set.
     """
     if shard is None:
-        return (Part("log WHERE (kind <> 'step' OR log.shard IS NULL)", "log.seq", "log.shard"),)
-    fates = f"log JOIN pages ON settled = seq WHERE pages.finder = {shard} AND pages.finder <> pages.shard"
+        return (Part(f"{HAPPENED}, shard", "log WHERE (kind <> 'step' OR shard IS NULL)"),)
+    nothing = ", ".join(f"CAST(NULL AS {kind})" for kind in ("bigint", "bigint", "bigint", "bigint", "float8"))
+    fate = f"settled, coalesce(fetched_at, found_at), 'fetch', CAST(NULL AS bigint), id, outcome, {nothing}"
     return (
-        Part(f"log WHERE log.shard = {shard}", "log.seq", str(shard)),
-        Part("log WHERE log.shard IS NULL", "log.seq", NOBODY),
-        Part(fates, "pages.settled", NOBODY),
+        Part(f"{HAPPENED}, {shard}", f"log WHERE shard = {shard}"),
+        Part(f"{HAPPENED}, {NOBODY}", "log WHERE shard IS NULL"),
+        Part(  # not of the log, where it would be looked for among all that happened to anyone
+            f"{fate}, fetched_at IS NOT NULL, {NOBODY}",
+            f"pages WHERE finder = {shard} AND finder <> shard",
+            "settled",
+        ),
     )
 
 

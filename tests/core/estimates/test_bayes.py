@@ -347,3 +347,28 @@ def test_a_day_of_clicks_feeds_the_profit_and_not_the_decay() -> None:
     assert told.page_profit == pytest.approx(PROFIT, rel=0.15)
     assert told.profit_decay[0] == pytest.approx(1 / (2 * HOUR), rel=0.15)
     assert told.profit_decay[1] == pytest.approx(told.profit_decay[0], rel=0.5)  # nothing of its own: as the others
+
+
+def test_it_learns_the_same_whether_or_not_anyone_asks_meanwhile() -> None:
+    """As nobody does while the past is told again. Pages are worth many clicks, high on the source more."""
+    believed = []
+    for asked in (True, False):
+        rng = np.random.default_rng(5)
+        estimator = Bayes()
+        estimator.added(np.zeros(2, int))
+        for push in range(1, 240):
+            now = push * HOUR
+            for source in (0, 1):
+                place = int(rng.integers(PLACES))
+                found = Found(1, 1, 5, 0, [place])
+                estimator.crawled(source, now - 60.0, now - 60.0 - HOUR, found)
+                estimator.exposed(source, place, 1.0, 60.0, now - 50.0, first=True)
+                clicks = rng.poisson((place + 1) * 20.0)
+                at = rng.exponential(DAY, clicks)
+                told = credited(np.full(clicks, source), at, np.full(clicks, place))
+                estimator.counted(now, told)
+            if asked:
+                estimator.beliefs(now)
+        believed.append(estimator.beliefs(now))
+    for asked_for, not_asked_for in zip(*believed, strict=True):
+        np.testing.assert_allclose(not_asked_for, asked_for, rtol=0.02)

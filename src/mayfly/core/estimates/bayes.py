@@ -122,12 +122,11 @@ class Bayes:
         self._believe_decay(self._decay.fit(), host)
         if self._use_places:
             self._place_worth = self._worth_of_places()
+        self._believe_profits(host)  # not at plans alone: nobody plans while the past is told again
 
     def beliefs(self, now: Seconds) -> Beliefs:
         links, host = self._links, self._links.host
-        before = self._profit
-        self._profit, found_profit = self._lean_profits(host)
-        self._restate_places(before, self._by_source.exposure, self._by_source.live)
+        found_profit = self._believe_profits(host)
         return Beliefs(
             link_rate=links.rates(),
             page_profit=self._profit,
@@ -148,6 +147,13 @@ class Bayes:
         self._others = others
         self._links.lean_on(others.links, others.watched)
         self._decay.lean_on(others.fading)
+
+    def _believe_profits(self, host: IntArray) -> FloatArray:
+        """Look again at P of all sources; that of pages they are the first to show."""
+        before = self._profit
+        self._profit, found_profit = self._lean_profits(host)
+        self._restate_places(before, self._by_source.exposure, self._by_source.live)
+        return found_profit
 
     def _lean_profits(self, host: IntArray) -> tuple[FloatArray, FloatArray]:
         """P of each source, of all its pages and of those it was the first to show, with some hope for both."""

@@ -78,6 +78,14 @@ def note_leads(database: Database, pages: Sequence[PageId], leads: int) -> None:
     database.executemany("UPDATE pages SET leads = ? WHERE id = ?", [(leads, page) for page in pages])
 
 
+def leads(database: Database) -> list[tuple[PageId, int]]:
+    """The pages of ours that wait and that redirects from shard to shard led to, and how many of them."""
+    rows: list[Any] = database.execute(
+        f"SELECT id, leads FROM pages WHERE {database.mine} AND outcome = 'waiting' AND leads > 0"
+    ).fetchall()
+    return rows
+
+
 def landed(database: Database) -> int:
     """The number of the page that was settled last."""
     return int(database.execute("SELECT landed FROM totals").get)

@@ -16,11 +16,7 @@ from mayfly.store.tables import clicks, handing, meta
 
 _CHUNK = 1000  # things that happened
 _LINKS = 5000
-_SOME = (
-    "SELECT {seq}, log.at, log.kind, log.source, log.page, log.outcome, log.stayed, log.gone, log.first, log.dated,"
-    " log.dated_since, {reader} FROM {rows} AND {seq} > ?1 AND {seq} <= ?2"
-    f" ORDER BY {{seq}} LIMIT {_CHUNK}"
-)
+_SOME = f"SELECT {{columns}} FROM {{rows}} AND {{seq}} > ?1 AND {{seq}} <= ?2 ORDER BY {{seq}} LIMIT {_CHUNK}"
 
 
 class Told:
@@ -32,6 +28,12 @@ class Told:
     def __init__(self, upto: int, shards: Iterable[int]) -> None:
         self._upto = upto
         self._of = dict.fromkeys(shards, upto)
+
+    def copy(self) -> Told:
+        """As it stands: what is read may have to be read again."""
+        made = Told(self._upto, ())
+        made._of = dict(self._of)
+        return made
 
     def more(self, reader: int | None, upto: int) -> tuple[int, int]:
         """A reader (None: one process) was told up to there; what that adds to what is told again."""
@@ -54,15 +56,12 @@ class Span(NamedTuple):
 def span_since(database: Database, since: Seconds) -> Span:
     """From the first thing that happened to us at or after that time to the last."""
     own = database.past[0]
-    sql = f"SELECT {own.seq} FROM {own.rows} AND log.at >= ? ORDER BY {own.seq} LIMIT 1"
-    first: int | None = database.execute(sql, (since,)).get
+    first: int | None = database.execute(f"SELECT seq FROM {own.rows} AND at >= ? ORDER BY seq LIMIT 1", (since,)).get
     if first is None:
         return Span(0, 0, Told(0, ()))
     last = max(database.execute(f"SELECT max({part.seq}) FROM {part.rows}").get or 0 for part in database.past)
-    sql = "SELECT min(behind) FROM tellings, {rows} AND tellings.seq = {seq} AND {seq} >= ?"
-    begins = [database.execute(sql.format(**part._asdict()), (first,)).get for part in database.past]
-    told = Told(min((one for one in begins if one is not None), default=0), meta.readers(database, "told"))
-    return Span(first - 1, last, told)
+    begin = database.execute("SELECT coalesce(min(behind), 0) FROM tellings WHERE seq >= ?", (first,)).get
+    return Span(first - 1, last, Told(begin, meta.readers(database, "told")))
 
 
 def chunk(database: Database, span: Span) -> tuple[list[Past], Span]:
@@ -74,10 +73,11 @@ def chunk(database: Database, span: Span) -> tuple[list[Past], Span]:
     shown = _shown(database, [row[0] for row in rows if row[2] in ("crawl", "hint")])
     fetched = [row[4] for row in rows if row[2] == "fetch"]
     handed = _handed(database, [*fetched, *(page for links in shown.values() for page in links.handed)])
-    told: list[Past] = []
+    past: list[Past] = []
+    told = span.told.copy()
     for row in rows:
-        told += _past(database, row, shown.get(row[0], _Shown()), handed, span.told)
-    return told, span._replace(behind=rows[-1][0])
+        past += _past(database, row, shown.get(row[0], _Shown()), handed, told)
+    return past, Span(rows[-1][0], span.upto, told)
 
 
 def step(database: Database, step: ClockStep) -> None:
@@ -132,7 +132,7 @@ class _Shown:
 
 
 def _past(database: Database, row: Any, links: _Shown, handed: Mapping[PageId, PastHanded], told: Told) -> list[Past]:
-    seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since, reader = row
+    seq, at, kind, source, page, outcome, stayed, gone, first, dated, dated_since, was_read, reader = row
     found = [handed[one] for one in (*links.handed, page) if one in handed]
     if kind == "crawl":
         new, known, ranks = links.new, links.known, tuple(links.ranks)
@@ -140,7 +140,7 @@ def _past(database: Database, row: Any, links: _Shown, handed: Mapping[PageId, P
     if kind == "hint":
         return [*found] or [PastHint(at, source, links.new, bool(first))]
     if kind == "fetch":
-        return [*found, PastFetch(at, page, outcome)]
+        return [*found, PastFetch(at, page, outcome, bool(was_read))]
     if kind == "step":
         return [ClockStep(at, database.execute('SELECT "by" FROM steps WHERE seq = ?', (seq,)).get)]
     if kind == "told":
@@ -153,15 +153,16 @@ def _shown(database: Database, crawls: list[int]) -> dict[int, _Shown]:
     shown: defaultdict[int, _Shown] = defaultdict(_Shown)
     if not crawls:
         return shown
-    for crawl, page, is_first, rank, by_others, *more in database.execute(
-        f"SELECT crawl, page, first, links.rank, {database.by_others}, site, shown_published, url, anchor, context"
+    for crawl, page, is_first, rank, by_others, is_open, *more in database.execute(
+        f"SELECT crawl, page, first, links.rank, {database.by_others}, settled IS NULL OR settled > crawl,"
+        " site, shown_published, url, anchor, context"
         " FROM carray(?) AS asked CROSS JOIN links JOIN pages ON pages.id = page"
         " WHERE crawl = asked.value AND first IS NOT NULL ORDER BY crawl, place",
         (database.array(np.array(crawls, np.int64)),),
     ):
         links = shown[crawl]
         if by_others:
-            links.handed.append(page)
+            links.handed += [page] if is_open else []
         elif is_first:
             site, published, *text = more
             links.new.append(PastPage(page, site, published, rank, *text))
