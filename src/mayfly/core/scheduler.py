@@ -41,6 +41,7 @@ from mayfly.core.pages import Pages
 from mayfly.core.policies import Policy
 from mayfly.core.politeness import Gate
 from mayfly.core.samples import Samples
+from mayfly.core.timetable import Timetable
 from mayfly.core.wants import PINNED, Wants
 
 STARVED: Seconds = 3 * DAY  # a source seen later than this needs no probe
@@ -72,7 +73,6 @@ class Scheduler:
         self._estimator = estimator
         self.budget = budget
         self._gate = gate or Gate(0.0)
-        self._replan_every = replan
         self._probe = policy.probe if probe is None else probe
         self._known = Knowledge(np.random.default_rng(seed))
         self._frontier = Frontier(policy.page_order)
@@ -83,12 +83,7 @@ class Scheduler:
         self.believes = self._wants.hints.believes  # whether a page of a source is fetched because a hint names it
         self._in_flight: dict[Fetch, int] = {}  # with the site
         self._retries: list[tuple[Seconds, Fetch, int]] = []  # failed fetches, with their sites
-        self._replan_at: Seconds = -np.inf
-        self._round_ends = 0  # after so many fetches,
-        self._round_until: Seconds = -np.inf  # or by the time they would have taken,
-        self._round_from: Seconds = -np.inf  # but not before this
-        self._shortest_round = shortest_round
-        self._fetches = 0
+        self._times = Timetable(replan, shortest_round)
         self._probes = 0.0
         self._samples = Samples()
         self._sites = 0
@@ -130,34 +125,31 @@ class Scheduler:
 
         `patience`: who asks can wait so long for something better, and loses nothing by it.
         """
-        if now >= self._replan_at:
+        if self._times.plan_is_due(now):
             self._replan(now)
         for site in self._gate.freed(now):
             self._contest.offer(site)
         if self._retries and self._retries[0][0] <= now:
             self._retry(now)
-        if (self._fetches >= self._round_ends and now >= self._round_from) or now >= self._round_until:
+        if self._times.round_is_over(now):
             self._begin_round(now)
         fetch = self._due_probe(now) or self._choose(now, patience)
         if isinstance(fetch, Fetch):
-            self._fetches += 1
+            self._times.fetches += 1
         elif fetch.better:
             self._probes -= self._probe  # the question will be asked again
         return fetch
 
     def forget(self, now: Seconds) -> None:
         """Forget pages that were found too long ago to matter; at plans, and now and then while the past is told."""
-        old = [page for page in self._pages.forget(now) if page in self._frontier]
-        for page in old:
-            self._frontier.take(page)
-        self._drop(old)
+        self._drop([page for page in self._pages.forget(now) if page in self._frontier])
         self._frontier.tidy()
 
     def ranking(self, now: Seconds, first: int) -> list[Ranked]:
         """What would come next, were all sites free and nothing to happen: slow and pure, for people."""
         if self.beliefs is None:
             return []
-        return ranked(self._keys(now), self._frontier.best(now, first), self._policy, self._fetches, first)
+        return ranked(self._keys(now), self._frontier.best(now, first), self._policy, self._times.fetches, first)
 
     def waiting(self) -> list[PageId]:
         """The known pages that wait for a fetch."""
@@ -198,11 +190,11 @@ class Scheduler:
         if self.merits is not None:
             self.merits.added(hosts, event.kinds, event.ids)
         self._grow_sites()
-        self._replan_at = -np.inf  # they have no keys yet
+        self._times.plan_soon()  # they have no keys yet
 
     def _sources_retired(self, event: events.SourcesRetired) -> None:
         self._known.source.retired[list(event.sources)] = event.retired
-        self._replan_at = -np.inf  # what they would have cost goes to the others
+        self._times.plan_soon()  # what they would have cost goes to the others
 
     def _sources_pinned(self, event: events.SourcesPinned) -> None:
         self._known.source.every[list(event.sources)] = event.every
@@ -212,7 +204,7 @@ class Scheduler:
         hints = self._wants.hints_of_all()
         if not pages:
             hints.hint(source, calls)
-            self._round_ends = self._fetches  # its key is another now
+            self._times.end_round()  # its key is another now
         for new in pages:
             if new.page not in self._known.pages:
                 hints.name(new.page, source)
@@ -236,9 +228,7 @@ class Scheduler:
         self._policy.stepped(by)
         self._samples.stepped(by)
         self._retries = [(at + by, fetch, site) for at, fetch, site in self._retries]
-        self._replan_at += by
-        self._round_until += by
-        self._round_from += by
+        self._times.stepped(by)
 
     def _source_crawled(self, event: events.SourceCrawled) -> None:
         at, source, new_pages, known_pages, stayed, gone, dated, dated_since, ranks = event
@@ -310,7 +300,7 @@ class Scheduler:
     # What to fetch
 
     def _choose(self, now: Seconds, patience: Seconds) -> Fetch | Wait:
-        won = self._contest.winner(now, self._fetches, patience)
+        won = self._contest.winner(now, self._times.fetches, patience)
         if isinstance(won, Wait):
             until = won.until if won.until > now else now + 1 / self.budget  # it is nobody's turn: a slot later
             return won if won.better else Wait(min(self._next_chance(), until))
@@ -357,7 +347,7 @@ class Scheduler:
             _, (kind, number), site = heapq.heappop(self._retries)
             if kind == "source":
                 self._known.source.busy[number] = False
-                self._round_ends = self._fetches  # it has no key in this round
+                self._times.end_round()  # it has no key in this round
             elif (page := self._known.pages.get(number)) is not None:
                 self._pages.wait(number, page, site)
 
@@ -373,7 +363,7 @@ class Scheduler:
 
     def _replan(self, now: Seconds) -> None:
         """Read the estimates into beliefs and plan with them."""
-        self._replan_at = now + self._replan_every
+        self._times.planned(now)
         self._grow_sites()
         row = self._known.source
         self._contest.arrange(row.site, self._sites)
@@ -394,14 +384,13 @@ class Scheduler:
 
     def _drop(self, pages: Sequence[PageId]) -> None:
         for page in pages:
+            self._end_wait(page)
             self._wants.hints.proved(page, right=False)
         self.dropped.update(pages)
 
     def _begin_round(self, now: Seconds) -> None:
         """Compute the keys of all sources."""
-        self._round_ends = self._fetches + self._contest.round
-        self._round_until = now + max(self._contest.round / self.budget, self._shortest_round)
-        self._round_from = now + self._shortest_round
+        self._times.begun(now, self._contest.round, self.budget)
         row = self._known.source
         self._contest.begin_round(np.where(row.busy | row.retired, -np.inf, self._wants.keys(row.size, now)))
 
