@@ -127,6 +127,25 @@ def test_a_page_that_leads_back_to_the_shard_that_found_it_is_fetched_there(land
     land.run(work)
 
 
+def test_a_page_that_is_settled_while_its_owner_looks_is_not_handed_over(land) -> None:
+    land.papers[0].feed("/feed.xml")
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/feed.xml")
+        async with land.crawling(land.shard(0)):
+            await land.baselined()
+            land.papers[0].feed("/feed.xml", f"{ONE}/far")
+            async with land.store() as store:
+                await until(store.handed_over)
+                looked = await store.handed_over()
+                assert [page.page for page in await store.handed(looked, waiting=True)] == looked
+                await store.drop(looked, time.time())
+                assert await store.handed(looked, waiting=True) == []
+                assert [page.page for page in await store.handed(looked)] == looked
+
+    land.run(work)
+
+
 def test_redirects_that_lead_from_shard_to_shard_for_ever_are_followed_for_a_while(land) -> None:
     land.papers[0].feed("/feed.xml")
     for number in range(20):
@@ -164,6 +183,36 @@ def test_a_source_that_leads_elsewhere_each_time_makes_one_source_there(land, mo
             await until(lambda: land.asked(0, "/feed.xml") > 3)
         async with land.store(read_only=True) as store:
             assert len(await store.sources()) == 2
+
+    land.run(work)
+
+
+def test_sources_that_lead_from_shard_to_shard_for_ever_are_not_watched_for_ever(land, monkeypatch) -> None:
+    monkeypatch.setattr("mayfly.crawl.chores._LOOK_AT_EDITS", 0.3)
+
+    class Onwards(dict):
+        """Each address of a site leads to one on the other that nobody has seen."""
+
+        def __init__(self, pages: dict[str, Reply], number: int) -> None:
+            super().__init__(pages)
+            self._to = (ONE, ZERO)[number]
+
+        def get(self, path: str, missing: Reply) -> Reply:
+            hop = int(path.removeprefix("/feed-") or 0) if path.startswith("/feed-") else None
+            if hop is None:
+                return super().get(path, missing)
+            return Reply(b"", 302, headers=(("Location", f"{self._to}/feed-{hop + 1}"),))
+
+    for number, paper in land.papers.items():
+        paper.pages = Onwards(paper.pages, number)
+
+    async def work() -> None:
+        await land.watch(f"{ZERO}/feed-0")
+        async with land.crawling(land.shard(0), land.shard(1)):
+            await until(lambda: land.asked(1, "/feed-5"))
+            await asyncio.sleep(1.5)  # longer than it takes to notice a source
+        async with land.store(read_only=True) as store:
+            assert sorted(source.url[-1] for source in await store.sources()) == list("012345")
 
     land.run(work)
 

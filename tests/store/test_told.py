@@ -50,3 +50,16 @@ def test_what_shards_were_told_is_told_again_when_the_last_of_them_was() -> None
     assert [told.more(0, 10), told.more(0, 30), told.more(1, 20), told.more(None, 40), told.more(1, 60)] == [
         (0, 0), (0, 0), (0, 20), (20, 40), (40, 40),
     ]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.integers(0, SHARDS - 1), st.integers(0, 50)), max_size=30))
+def test_time_passes_for_one_process_as_for_one_shard_and_not_for_all_of_them(tellings) -> None:
+    told, upto, kept = Told(0, range(SHARDS)), dict.fromkeys(range(SHARDS), 0), []
+    for reader, more in tellings:
+        upto[reader] += more
+        behind, now = told.more(reader, upto[reader])
+        if behind < now or told.keeps_time(reader):
+            kept.append((reader, now - behind))
+    assert sum(more for _, more in kept) == min(upto.values())
+    assert [reader for reader, _ in kept].count(0) == [reader for reader, _ in tellings].count(0)
+    assert all(more or reader == 0 for reader, more in kept)

@@ -40,7 +40,7 @@ class Handover:
             self._begun = True
         waiting = await self._store.handed_over()
         unknown = [page for page in waiting if page not in self._told and page not in self._parts.pages][:_AT_ONCE]
-        new = await self._store.handed(unknown) if unknown else []
+        new = await self._store.handed(unknown, waiting=True) if unknown else []
         self._told = self._told.intersection(waiting).union(unknown)
         await self._found(new)
         self._try_later(new)

@@ -29,7 +29,7 @@ from mayfly.store.records import (
 )
 from mayfly.urls import canonical, site_of
 
-_MOST_LEADS = 5  # redirects of a page from shard to shard
+_MOST_LEADS = 5  # redirects of a page from shard to shard; steps from site to site by which a source was found
 
 
 class Flights:
@@ -187,7 +187,18 @@ class Flights:
         if source.led_away or there is None or there == source.url or not self._parts.patterns.source(there):
             return  # told once: it may lead to another address each time
         source.led_away = True
-        await self._parts.store.add_sources(at, [NewSource(there, source.kind, source.url)])
+        if await self._steps(source) < _MOST_LEADS:
+            await self._parts.store.add_sources(at, [NewSource(there, source.kind, source.url)])
+
+    async def _steps(self, source: Watched) -> int:
+        """From site to site by which it was found, as far as it matters: each may lead on to one nobody has seen."""
+        steps, found = 0, await self._parts.store.source_at(source.url)
+        while found is not None and steps < _MOST_LEADS:
+            before = await self._parts.store.source_at(found.found_on)
+            if before is None or before.site == found.site:
+                break
+            steps, found = steps + 1, before
+        return steps
 
     # Pages
 

@@ -58,9 +58,10 @@ class PostgresStore(TableStore):
         """Pages of this shard that wait, found by others."""
         return await self._read(handing.handed_over)
 
-    async def handed(self, pages: Sequence[PageId]) -> list[Handed]:
-        """All that is to be known of some of those, or of others that others found."""
-        return await self._read(lambda database: handing.some(database, pages))
+    async def handed(self, pages: Sequence[PageId], waiting: bool = False) -> list[Handed]:
+        """All that is to be known of some of those, or of others that others found; or of those that still wait."""
+        which = handing.WAITING if waiting else "TRUE"
+        return await self._read(lambda database: handing.some(database, pages, which))
 
     async def leads(self) -> list[tuple[PageId, int]]:
         """Pages of this shard that wait and that redirects from shard to shard led to, and how many of them."""

@@ -113,14 +113,14 @@ def since(database: Database, cursor: int, most: int = _MOST_ROWS) -> tuple[Clic
     return between(database, behind, upto), upto
 
 
-def between(database: Database, behind: int, upto: int, seq: int | None = None, whose: str | None = None) -> Clicks:
-    """Those behind one cursor up to another, of pages that were settled before `seq`; `whose`: a condition on pages."""
+def between(database: Database, behind: int, upto: int, seq: int | None = None) -> Clicks:
+    """Those behind one cursor up to another, of pages that were settled before `seq`."""
     parts = [np.empty((0, 6))]
     for low in range(behind, upto, _CHUNK):
         rows = database.execute(
             f"SELECT page, bin + width / 2, count * {_SEEN}, width, kind = 'show', position"
             " FROM clicks JOIN pages ON pages.id = page"
-            f" WHERE {whose or database.mine_or_found} AND clicks.id > ? AND clicks.id <= ? AND outcome = 'fetched'"
+            f" WHERE {database.mine_or_found} AND clicks.id > ? AND clicks.id <= ? AND outcome = 'fetched'"
             " AND bin + width > fetched_at AND settled < ? ORDER BY clicks.id",
             (low, min(low + _CHUNK, upto), (1 << 62) if seq is None else seq),
         ).fetchall()

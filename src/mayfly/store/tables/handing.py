@@ -41,11 +41,14 @@ class Fate(NamedTuple):
     by_others: bool  # another shard found it: where a page of ours leads to
 
 
+WAITING = "outcome = 'waiting'"
+
+
 def handed_over(database: Database) -> list[PageId]:
     """Those that wait."""
     sql = (
         f"SELECT id FROM pages WHERE {database.mine} AND (finder <> shard OR bringer <> shard)"
-        " AND outcome = 'waiting' ORDER BY id"
+        f" AND {WAITING} ORDER BY id"
     )
     return [row[0] for row in database.execute(sql)]
 
@@ -81,7 +84,7 @@ def note_leads(database: Database, pages: Sequence[PageId], leads: int) -> None:
 def leads(database: Database) -> list[tuple[PageId, int]]:
     """The pages of ours that wait and that redirects from shard to shard led to, and how many of them."""
     rows: list[Any] = database.execute(
-        f"SELECT id, leads FROM pages WHERE {database.mine} AND outcome = 'waiting' AND leads > 0"
+        f"SELECT id, leads FROM pages WHERE {database.mine} AND {WAITING} AND leads > 0"
     ).fetchall()
     return rows
 

@@ -44,6 +44,10 @@ class Told:
         behind, self._upto = self._upto, max(self._upto, upto if reader is None else min(self._of.values()))
         return behind, self._upto
 
+    def keeps_time(self, reader: int | None) -> bool:
+        """Whether what this reader was told is told again though it adds nothing: of many one is enough."""
+        return reader is None or reader == min(self._of)
+
 
 class Span(NamedTuple):
     """Of sequence numbers: behind the first, up to the last."""
@@ -145,7 +149,10 @@ def _past(database: Database, row: Any, links: _Shown, handed: Mapping[PageId, P
         return [ClockStep(at, database.execute('SELECT "by" FROM steps WHERE seq = ?', (seq,)).get)]
     if kind == "told":
         upto = database.execute("SELECT upto FROM tellings WHERE seq = ?", (seq,)).get
-        return [PastClicks(at, clicks.between(database, *told.more(reader, upto), seq))]
+        behind, upto = told.more(reader, upto)
+        if behind == upto and not told.keeps_time(reader):
+            return []
+        return [PastClicks(at, clicks.between(database, behind, upto, seq))]
     return []  # a failure was no look at the source
 
 
