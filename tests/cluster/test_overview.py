@@ -1,5 +1,8 @@
 """What is shown of a cluster follows from the rows of its shards alone."""
 
+from dataclasses import replace
+
+from mayfly.cli.cluster_status import show
 from mayfly.cluster.ledger import Dealt, ShardRow
 from mayfly.cluster.overview import overview
 from mayfly.cluster.placement import EVERYWHERE
@@ -44,3 +47,22 @@ def test_where_ray_does_not_answer_no_node_is_held_to_be_gone() -> None:
 
 def test_a_drain_of_all_is_no_node() -> None:
     assert [one.state for one in overview([row(0)], ["node-1"], {EVERYWHERE}, DEALT).nodes] == ["stopped"]
+
+
+def test_people_are_told_all_of_it_and_what_is_wrong(capsys) -> None:
+    seen = overview([row(0), row(1, ""), row(2, "node-2/9-d")], ["node-1", "node-2"], {"node-2"}, DEALT)
+    show(seen, every=True, as_json=False)
+    said = capsys.readouterr().out
+    for words in ("node-1", "draining", "2 of 3 shards have an owner", "3 requests/s of 10", "price 0.2", "lag 4 s"):
+        assert words in said
+    assert "without an owner: 1" in said and "node-2/9-d" in said and "no coordinator" not in said
+
+
+def test_people_are_told_what_does_not_answer(capsys) -> None:
+    show(overview([row(0)], None, set(), replace(DEALT, coordinator="")), every=False, as_json=False)
+    said = capsys.readouterr().out
+    assert (
+        "Ray does not answer" in said
+        and "no coordinator deals out the budget now" in said
+        and "node-1/12-ab" not in said
+    )

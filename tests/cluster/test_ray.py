@@ -79,6 +79,17 @@ def test_a_drained_node_is_empty_and_may_be_taken_away(seen) -> None:
     assert seen["fewer"] == 1
 
 
+def test_no_page_is_lost_whatever_becomes_of_the_machines(seen) -> None:
+    assert seen["published"] > 20 and seen["missing"] == []
+
+
+def test_commands_reach_a_ray_by_its_address_and_end_what_is_ours_alone(seen) -> None:
+    told = seen["elsewhere"]
+    assert told["ray"] and told["coordinator"] and told["orphans"] == []
+    assert seen["drained"]["name"] in {node["name"] for node in told["nodes"] if node["state"] == "draining"}
+    assert seen["after down from elsewhere"] == seen["fewer"]
+
+
 def test_only_who_knows_the_token_gets_in(seen) -> None:
     assert seen["token"] == 0o600
     assert (seen["friend"], seen["stranger"]) == ("in", "")

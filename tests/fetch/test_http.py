@@ -110,6 +110,28 @@ def test_a_port_where_nobody_listens_is_no_connection(server: Server) -> None:
     assert isinstance(failed, Failed) and failed.reason is Reason.CONNECT
 
 
+def test_nothing_is_sent_on_a_connection_that_came_too_late(server: Server) -> None:
+    """The process may stand still after it was allowed to connect, so it is asked once more."""
+    asked: list[str] = []
+    server.sites["late.test"] = lambda request: Reply(asked.append(request.target) or b"told")
+    connected: list[bool] = []
+
+    def may_send() -> bool:
+        connected.append(True)
+        return len(connected) == 1
+
+    async def run() -> None:
+        async with fetcher_of(server, may_send=may_send) as fetcher:
+            assert isinstance(await fetcher.fetch("http://late.test/in-time"), Response)
+            failed = await fetcher.fetch(
+                "http://late.test/too-late"
+            )  # whether on a new connection or on the one that is kept
+            assert isinstance(failed, Failed) and failed.reason is Reason.STOPPING
+
+    asyncio.run(run())
+    assert len(connected) == 2 and asked == ["/in-time"]
+
+
 # Answers
 
 
