@@ -42,7 +42,10 @@ def up(
     flags: dict[str, Any],
     home: Home = DEFAULT,
     nodes: Annotated[
-        int | None, typer.Option(help="Nodes of a cluster on this machine, for trying. Default: 3.", min=1, max=200)
+        int | None,
+        typer.Option(
+            help="Nodes of a cluster on this machine, for trying. Default: those that run, or 3.", min=1, max=200
+        ),
     ] = None,
 ) -> None:
     """Crawl on a cluster: join the Ray at --address or, without one, start one on this machine.

@@ -25,6 +25,7 @@ from mayfly.crawl.settings import Settings
 from mayfly.errors import UsageError
 from mayfly.fetch.agent import user_agent
 from mayfly.store.address import is_postgres, without_password
+from mayfly.store.postgres_schema import MOST_SHARDS
 
 Origin: TypeAlias = Literal["default", "file", "environment", "flag"]
 Value: TypeAlias = str | float | int | bool | tuple[str, ...]
@@ -58,7 +59,7 @@ _RANGES: dict[str, tuple[float | None, float]] = {
     "fetch_seconds": (None, math.inf),
     "body_megabytes": (None, math.inf),
     "clicks_per_second": (None, math.inf),
-    "shards": (1, 65_536),
+    "shards": (1, MOST_SHARDS),
     "lease": (None, math.inf),
     "margin": (None, math.inf),
     "price_every": (None, math.inf),

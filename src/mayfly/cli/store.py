@@ -16,7 +16,7 @@ from mayfly.errors import UsageError
 from mayfly.store.address import is_postgres, without_password
 from mayfly.store.copying import TABLES, Count, count, require_empty
 from mayfly.store.copying import copy as copy_all
-from mayfly.store.postgres_schema import SHARDS
+from mayfly.store.postgres_schema import MOST_SHARDS, SHARDS
 
 if TYPE_CHECKING:
     from mayfly.store.copying import Side
@@ -30,7 +30,10 @@ def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help=f"What is copied: {_EITHER}.")],
     target: Annotated[str, typer.Argument(metavar="TO", help=f"Where to, which must be empty: {_EITHER}.")],
     shards: Annotated[
-        int, typer.Option(help="Of a cluster that is to crawl the copy; a database can never have another.", min=1)
+        int,
+        typer.Option(
+            help="Of a cluster that is to crawl the copy; a database can never have another.", min=1, max=MOST_SHARDS
+        ),
     ] = SHARDS,
     as_json: options.Json = False,
 ) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from hashlib import md5
 
 SHARDS = 256  # where nobody says another number
+MOST_SHARDS = 65_536
 
 _FUNCTIONS = """
 CREATE FUNCTION carray(bigint[]) RETURNS TABLE (value bigint) LANGUAGE sql IMMUTABLE AS 'SELECT unnest($1)';
