@@ -36,6 +36,7 @@ bench: setup
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/clicks.py
 	$(BIN)/python bench/study.py
+	$(BIN)/python bench/scale.py
 	$(BIN)/python bench/feedback.py storm
 
 # Four shards against one process, and two machines against one (network namespaces, so as root on Linux): about forty minutes, on a
