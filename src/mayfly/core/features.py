@@ -1,4 +1,4 @@
-"""What is known of a page before it is fetched, as the numbers of features (MATH §4.6).
+"""What is known of a page before it is fetched, as the numbers of features.
 
 Every feature has a name ("section a.test/sport", "rank 3", "word storm"); a name is hashed to a slot of the table of
 weights, so that the table has one size whatever the web says. Words have a half of the table for themselves: there are

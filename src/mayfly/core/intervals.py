@@ -5,7 +5,7 @@ search on spend, which falls as the price rises. It also JUMPS, by a source's wh
 that source is refused: no price may spend the budget exactly, and the paper's loop, which waits for that, may never
 end. Here the search first finds, by bisection over the sources in order of that price, how many can be afforded; then
 
-- `exact_plan` gives what is left to the source at the edge, for that share of the time (MATH §2.2: no gap remains);
+- `exact_plan` gives what is left to the source at the edge, for that share of the time (no gap remains);
 - `paper_plan` (Algorithm 1) solves again on the kept sources alone, where spend is continuous.
 
 They differ in which sources they keep. The paper refuses a source when ω > p, the most one crawl can bring; but a kept
@@ -136,7 +136,7 @@ def edge_prices(beliefs: Beliefs) -> FloatArray:
 
 
 def quality_of(beliefs: Beliefs, interval: FloatArray) -> FloatArray:
-    """Profit per second each source brings when crawled every `interval` and all its new pages fetched (MATH §2.1)."""
+    """Profit per second each source brings when crawled every `interval` and all its new pages fetched."""
     rate, profit = beliefs.link_rate, beliefs.page_profit
     decay = np.maximum(beliefs.profit_decay, SMALLEST_DECAY)
     with np.errstate(invalid="ignore", over="ignore"):

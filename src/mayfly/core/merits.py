@@ -1,4 +1,4 @@
-"""What each known page is worth against the mean page of its sources: features in, clicks seen of it back (MATH §4.6).
+"""What each known page is worth against the mean page of its sources: features in, clicks seen of it back.
 
 A page has a card from the moment it is found until it is given up or all that can be learned of it is: its features,
 and what was seen of it. What it is worth is asked when it is found, when another source shows it, and at every plan. It

@@ -1,4 +1,4 @@
-"""The best schedule when sites limit how often they may be asked (MATH §1, polite crawling).
+"""The best schedule when sites limit how often they may be asked.
 
 A site that would be asked more often than it may be gets a price of its own, above the common one, at which its sources
 and their pages share what it can take. What it cannot take goes to the others, which lowers the common price, and may

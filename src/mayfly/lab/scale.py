@@ -1,6 +1,6 @@
 """A crawl of many shards in virtual time: made-up sources, the real demand and the real rounds of the coordinator.
 
-Sources are drawn by shard from the seed, with the means and spreads of the paper's country (MATH §2.3). What a shard
+Sources are drawn by shard from the seed, with the means and spreads of the paper's country. What a shard
 wants at each price is computed once and kept. Some shards are busier than others by a lasting factor, and that changes
 by chance from round to round (`wobble`): the demand is multiplied by it, which is what it would be if all rates of the
 sources were. Every round's price is then held against all sources, one by one. In the middle third of the rounds some

@@ -1,4 +1,4 @@
-"""Crawls are valued by the pages that will be fetched (MATH §3.1)."""
+"""Crawls are valued by the pages that will be fetched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default estimator: every number leans on its host, every host on all hosts (MATH §4).
+"""The default estimator: every number leans on its host, every host on all hosts.
 
 λ, δ  from what crawls find and no longer find (`links.py`); links new to the crawler are counted apart from links new
       to the source: the first are what a crawl brings, the second keep twins from starving each other.

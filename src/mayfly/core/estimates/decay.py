@@ -21,7 +21,7 @@ _CROWD = 20.0
 _LEAST = 1e-30  # exposure: with less than this no clicks could have been seen
 _SOME = 1e-6  # pages: with less than this nothing is restated
 _OUT = -1e9  # in place of -inf, with which a parabola could not be drawn
-_SPREAD = 0.4  # standard deviation of ln μ between hosts (MATH §4.2)
+_SPREAD = 0.4  # standard deviation of ln μ between hosts
 
 
 class Decay:

@@ -1,4 +1,4 @@
-"""What a page is worth against the mean page of its sources, from what is known of it when it is found (MATH §4.6).
+"""What a page is worth against the mean page of its sources, from what is known of it when it is found.
 
 Log-linear: each feature of a page (`features.py`) multiplies its value by e^weight. A page whose sources let expect m
 clicks of what could be seen of it shows n, with the mean m·e^(Σ weights). Clicks come in crowds, so a page counts by

@@ -14,7 +14,7 @@ from mayfly.core.model import HOUR, FloatArray, IntArray, Seconds
 BINS = 168
 _LONGEST_GAP = 3 * HOUR
 _LINKS_NEEDED = 200
-_TRUST = 20.0  # links' worth of belief in the profile of all hosts (MATH §4.1: κ)
+_TRUST = 20.0  # links' worth of belief in the profile of all hosts: κ
 _MOST_WAITING = 100_000  # counts; while the past is told again nobody reads them for long
 _LEAST = 0.05  # no hour is ever held to be quite silent
 

@@ -1,4 +1,4 @@
-"""Clicks seen against exposure: what pages earn, from pages of which we saw a part (MATH §4.2).
+"""Clicks seen against exposure: what pages earn, from pages of which we saw a part.
 
 A page seen from age d to age A has shown the share e^-μd - e^-μA of its clicks. Summed over pages that is the exposure,
 and clicks by exposure is the worth of a whole page: never clicks by number of pages, for a page fetched late or only

@@ -1,4 +1,4 @@
-"""`index`, the default: one queue of sources and pages, always what earns most for one fetch (MATH §3 and §5).
+"""`index`, the default: one queue of sources and pages, always what earns most for one fetch.
 
 A page is worth what it will still earn, P·e^(-μ·age). A source is worth its Whittle index: what a crawl would find now,
 less what waiting would have found anyway, (λP/μ)·g(μτ), but never more than the price P/r(μ/λ) above which its pages
