@@ -172,9 +172,11 @@ def with_backlog(full: Trace, begin: float) -> Trace:
 
 
 def _share_evidence(parts: list[Part], now: float) -> None:
-    told = np.array([[*evidence, *fading] for *evidence, fading in (part.scheduler.evidence() for part in parts)])
+    seen = [part.scheduler.evidence() for part in parts]
+    told = np.array([[*each[:4], *each.fading, *each.places] for each in seen])
+    wide = 4 + len(seen[0].fading)
     for part, others in zip(parts, (told.sum(axis=0) - told).tolist(), strict=True):
-        part.scheduler.observe(OthersTold(now, Evidence(*others[:4], tuple(others[4:]))))
+        part.scheduler.observe(OthersTold(now, Evidence(*others[:4], tuple(others[4:wide]), tuple(others[wide:]))))
 
 
 def _fetches_by_shard(part: Part, shards: int, window: tuple[float, float]) -> np.ndarray:

@@ -55,7 +55,7 @@ def test_sources_are_spread_over_all_shards_and_come_from_the_seed() -> None:
 
 
 def test_what_it_costs_is_told(found: dict) -> None:
-    assert found["bytes_sent_by_a_shard"] == 257 * 8 + 33 + 42 * 8
+    assert found["bytes_sent_by_a_shard"] == 257 * 8 + 33 + (42 + 3 * 24) * 8
     assert found["bytes_per_round"] == 50 * (found["bytes_sent_by_a_shard"] + found["bytes_received_by_a_shard"])
     assert 24e6 <= found["memory_of_a_million_sources"] <= 100e6
     assert found["spendable"] == pytest.approx(spendable(BUDGET, 50))

@@ -323,17 +323,17 @@ def test_a_newer_database_is_refused(database) -> None:
     with opened(PostgresStore(database)):
         pass
     ask(database, "UPDATE meta SET value = 99 WHERE name = 'schema'", "SELECT 1")
-    assert "has schema 99, this Mayfly knows up to 4: update Mayfly" in refused(database)
+    assert "has schema 99, this Mayfly knows up to 5: update Mayfly" in refused(database)
     assert "has schema 99" in refused(database, read_only=True)
 
 
 def test_an_older_database_is_brought_up_to_date_by_who_writes(database) -> None:
     with opened(PostgresStore(database, steps=postgres_engine.migrations(4)[:1])):
         pass
-    assert "has schema 1 and this Mayfly reads 4: run a command that writes" in refused(database, read_only=True)
+    assert "has schema 1 and this Mayfly reads 5: run a command that writes" in refused(database, read_only=True)
     with opened(PostgresStore(database)) as store:
         store.add_hosts(1.0, ["a.example"])
-    assert ask(database, "SELECT value FROM meta WHERE name = 'schema'")[0][0] == 4
+    assert ask(database, "SELECT value FROM meta WHERE name = 'schema'")[0][0] == 5
 
 
 def test_a_database_of_another_program_is_left_alone(database) -> None:

@@ -46,15 +46,16 @@ FROM offers WHERE version = (SELECT max(version) FROM offers)
 """
 _REPORT = """
 UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
-    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, fades = $12
-WHERE shard = $1 AND EXISTS (SELECT FROM leases WHERE leases.shard = $1 AND epoch = $13)
+    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, fades = $12, places = $13
+WHERE shard = $1 AND EXISTS (SELECT FROM leases WHERE leases.shard = $1 AND epoch = $14)
 """
-_OTHERS = """
+_SUMS = """ARRAY(
+    SELECT sum(one) FROM reports, unnest({column}) WITH ORDINALITY AS seen (one, number)
+    WHERE shard <> $1 GROUP BY number ORDER BY number
+)"""
+_OTHERS = f"""
 SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0),
-    ARRAY(
-        SELECT sum(one) FROM reports, unnest(fades) WITH ORDINALITY AS seen (one, place)
-        WHERE shard <> $1 GROUP BY place ORDER BY place
-    )
+    {_SUMS.format(column="fades")}, {_SUMS.format(column="places")}
 FROM reports WHERE shard <> $1
 """
 
@@ -204,10 +205,11 @@ class Ledger:
 
     async def evidence_of_others(self, shard: int) -> Evidence:
         """What all other shards have learned, together."""
-        links, watched, clicks, exposure, fading = (await self.line.rows(_OTHERS, shard))[0]
-        if not np.isfinite([links, watched, clicks, exposure, *fading]).all():
+        links, watched, clicks, exposure, *columns = (await self.line.rows(_OTHERS, shard))[0]
+        fading, places = map(tuple, columns)
+        if not np.isfinite([links, watched, clicks, exposure, *fading, *places]).all():
             return NO_EVIDENCE
-        return Evidence(links, watched, clicks, exposure, tuple(fading))
+        return Evidence(links, watched, clicks, exposure, fading, places)
 
     # Of nodes
 

@@ -85,6 +85,7 @@ class Evidence(NamedTuple):
     clicks: float = 0.0  # seen,
     exposure: float = 0.0  # of so many pages
     fading: tuple[float, ...] = ()  # how old pages were when they were clicked: columns that add up, see `decay.py`
+    places: tuple[float, ...] = ()  # clicks, clicks expected and pages found by place, one after the other
 
 
 NO_EVIDENCE = Evidence()

@@ -20,7 +20,7 @@ import numpy as np
 
 from mayfly.core.allotment import Grants, Report, first_grants, next_grants, spendable
 from mayfly.core.demand import GRID, demand, wanted
-from mayfly.core.estimates.decay import Decay
+from mayfly.core.estimates.bayes import Bayes
 from mayfly.core.model import HOUR, Beliefs, BoolArray, FloatArray, PerSecond, beliefs
 
 PAGE_RATE: PerSecond = 0.229 / 3000  # λ of a source, on the average
@@ -112,7 +112,8 @@ def facts(trial: Trial) -> dict[str, Any]:
     errors = [abs(step.error) for step in steps]
     first = next((number for number, error in enumerate(errors) if error <= ENOUGH), None)
     most = spendable(trial.budget, size.shards) / trial.budget
-    learned = 8 * (4 + len(Decay().told()))  # `Evidence`, of which it is told the sum of all others
+    own = Bayes().evidence()  # of which it is told the sum of all others
+    learned = 8 * (4 + len(own.fading) + len(own.places))
     sent = GRID.nbytes + 8 + 8 + 1 + 8 + 8 + learned  # demand, version, use, idle, waiting, lag
     received = 8 + 8 + 8 + learned  # price, allotment, version
     return {

@@ -257,11 +257,13 @@ CREATE INDEX pages_settled_by_others ON pages (finder, settled) WHERE finder <> 
 ALTER TABLE pages ADD COLUMN leads bigint NOT NULL DEFAULT 0;
 """
 
+_PLACES = "ALTER TABLE reports ADD COLUMN places float8[] NOT NULL DEFAULT '{}';"
+
 
 def migrations(shards: int) -> Sequence[str]:
     """The steps, for a database of so many shards."""
     first = (_FUNCTIONS + _FIRST).replace("{shards}", str(shards))
-    steps = first, _CLUSTER, _FADES, _FATES
+    steps = first, _CLUSTER, _FADES, _FATES, _PLACES
     return [step.replace("{{a}}", "{a}").replace(" TEXT", ' text COLLATE "C"') for step in steps]
 
 

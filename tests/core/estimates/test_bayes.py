@@ -8,9 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mayfly.core.estimates.bayes import Bayes
-from mayfly.core.model import DAY, HOUR, PLACES, Beliefs, Credited, Found
+from mayfly.core.model import DAY, HOUR, NO_EVIDENCE, PLACES, Beliefs, Credited, Evidence, Found
 
 PROFIT, DECAY = 4.0, 1 / (10 * HOUR)
 END = 12 * DAY
@@ -282,6 +284,39 @@ def test_fetched_pages_are_on_the_whole_not_much_better_than_those_found() -> No
     worth = estimator.beliefs(30 * DAY).place_worth
     assert worth[rich] > 10 * worth[poor]
     assert (worth[rich] + worth[poor]) / 2 < 1.6
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_those_who_share_a_budget_have_one_scale_of_places(seed: int) -> None:
+    """Each of two sees some hosts; of what places are worth they know what one would who sees all."""
+    one, few, many = seen_by(range(5), seed), seen_by(range(1), seed), seen_by(range(1, 5), seed)
+    told = [each.evidence() for each in (few, many)]
+    for estimator, others in zip((one, few, many), (NO_EVIDENCE, told[1], told[0]), strict=True):
+        estimator.lean_on(others)
+        estimator.counted(30 * DAY, credited(np.zeros(0, int), np.zeros(0), np.zeros(0, int)))
+    worth = [each.beliefs(30 * DAY).place_worth for each in (one, few, many)]
+    assert np.allclose(worth[1], worth[0]) and np.allclose(worth[2], worth[0])
+    few.lean_on(Evidence(places=(1.0, 2.0)))  # of another version: what it knows of places is nothing to us
+    few.counted(30 * DAY, credited(np.zeros(0, int), np.zeros(0), np.zeros(0, int)))
+    assert np.allclose(few.beliefs(30 * DAY).place_worth, worth[0])
+
+
+def seen_by(hosts: range, seed: int) -> Bayes:
+    """Who has looked at these hosts, a source each: a push of clicks on pages at places by chance."""
+    estimator = Bayes()
+    estimator.added(np.arange(len(hosts)))
+    clicks = []
+    for number, host in enumerate(hosts):
+        rng = np.random.default_rng([seed, host])
+        places = rng.integers(0, PLACES, 40).tolist()
+        estimator.crawled(number, 0.0, None, Found(40, 40, 0, 0, places))
+        for place in places[:20]:
+            estimator.exposed(number, place, 1.0, 0.0, 0.0, first=True)
+            clicks += [(number, place)] * rng.poisson(1.5)
+    source, place = np.array(clicks, int).reshape(-1, 2).T
+    estimator.counted(30 * DAY, credited(source, np.full(len(source), HOUR), place))
+    return estimator
 
 
 def test_places_may_be_left_out() -> None:

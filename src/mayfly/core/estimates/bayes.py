@@ -75,6 +75,7 @@ class Bayes:
         self._by_place.grow(PLACES)
         self._found_at = np.zeros(PLACES)  # pages found, by place
         self._place_worth: FloatArray = np.ones(PLACES)
+        self._places_elsewhere: FloatArray = np.zeros((3, PLACES))  # what others saw, as `evidence` says it
         self._decay = Decay()
         self._decay_of: FloatArray = np.zeros(0)  # by host
         self._profit: FloatArray = np.zeros(0)  # as last believed
@@ -141,12 +142,15 @@ class Bayes:
     def evidence(self) -> Evidence:
         links, watched = self._links.totals()
         clicks, exposure = float(self._by_finder.clicks.sum()), float(self._by_finder.exposure.sum())
-        return Evidence(links, watched, clicks, exposure, self._decay.told())
+        places = np.concatenate(self._seen_at_places())
+        return Evidence(links, watched, clicks, exposure, self._decay.told(), tuple(places.tolist()))
 
     def lean_on(self, others: Evidence) -> None:
         self._others = others
         self._links.lean_on(others.links, others.watched)
         self._decay.lean_on(others.fading)
+        if len(others.places) == self._places_elsewhere.size:  # else of others who have other places
+            self._places_elsewhere = np.array(others.places).reshape(3, PLACES)
 
     def _believe_profits(self, host: IntArray) -> FloatArray:
         """Look again at P of all sources; that of pages they are the first to show."""
@@ -213,16 +217,25 @@ class Bayes:
             self._off[:] = 1.0
 
     def _worth_of_places(self) -> FloatArray:
-        """Clicks seen at each place by clicks expected there, with one for the mean page found."""
-        seen, found = self._by_place, float(self._found_at.sum())
-        worth = (seen.clicks + _CLASS_TRUST) / (seen.exposure + _CLASS_TRUST)
+        """Clicks seen at each place by clicks expected there, with one for the mean page found.
+
+        What others saw counts alike. P is a multiple of this scale, and those who share a budget must have one: or the
+        same page would seem to be worth more here than there.
+        """
+        clicks, expected, found_at = self._seen_at_places() + self._places_elsewhere
+        found = float(found_at.sum())
+        worth = (clicks + _CLASS_TRUST) / (expected + _CLASS_TRUST)
         # Pages fetched late were shown by more sources since; of the places they were found at nothing may be known.
         # Were those held to be worth what was expected, they alone would set the scale: so they are like the mean page.
-        mean = (float(seen.clicks.sum()) + 1.0) / (float(seen.exposure.sum()) + 1.0)
-        usual = seen.lean(np.full(PLACES, mean), _CLASS_TRUST / mean)
-        worth = worth / (float(self._found_at @ usual) / found if found else 1.0)
-        fetched = float(worth @ seen.exposure) / (float(seen.exposure.sum()) or 1.0)  # the mean page of those
+        mean = (float(clicks.sum()) + 1.0) / (float(expected.sum()) + 1.0)
+        usual = (clicks + _CLASS_TRUST) / (expected + _CLASS_TRUST / mean)
+        worth = worth / (float(found_at @ usual) / found if found else 1.0)
+        fetched = float(worth @ expected) / (float(expected.sum()) or 1.0)  # the mean page of those
         return np.asarray(worth * (np.clip(fetched, 1 / _CHOICE, _CHOICE) / fetched if fetched else 1.0))
+
+    def _seen_at_places(self) -> FloatArray:
+        """Clicks, clicks expected, pages found: a column a place. Those of several add up."""
+        return np.stack([self._by_place.clicks, self._by_place.exposure, self._found_at])
 
     def _advance(self, seconds: Seconds, host: IntArray) -> None:
         forget = 2.0 ** (-seconds / self._profit_half_life)
