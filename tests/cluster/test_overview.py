@@ -66,3 +66,8 @@ def test_people_are_told_what_does_not_answer(capsys) -> None:
         and "no coordinator deals out the budget now" in said
         and "node-1/12-ab" not in said
     )
+
+
+def test_a_database_no_cluster_has_crawled_into_has_no_tables_to_show(capsys) -> None:
+    show(overview([], None, set(), Dealt(0.0, 0.0, 0.0, "")), every=True, as_json=False)
+    assert capsys.readouterr().out == "no cluster has crawled into this database yet; mayfly cluster up starts one\n"

@@ -28,6 +28,9 @@ def show(seen: Overview, every: bool, as_json: bool) -> None:
     if as_json:
         words.say(words.dumps(seen.told()))
         return
+    if not seen.shards:
+        words.say("no cluster has crawled into this database yet; mayfly cluster up starts one")
+        return
     words.print_table(
         ("node", "state", "shards", "requests/s", "pages waiting"),
         [(one.name, one.state, str(one.shards), f"{one.rate:.3g}", f"{one.waiting:,}") for one in seen.nodes],
