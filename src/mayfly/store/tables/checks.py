@@ -31,7 +31,8 @@ _RULES = (
     _Rule("other addresses of pages that are not kept",
           "SELECT count(*) FROM addresses WHERE page NOT IN (SELECT id FROM pages)"),
     _Rule("pages that stand twice on a source",
-          "SELECT count(*) FROM (SELECT 1 FROM links WHERE removed IS NULL GROUP BY page, source HAVING count(*) > 1)"),
+          "SELECT count(*) FROM"
+          " (SELECT 1 FROM links WHERE removed IS NULL GROUP BY page, source HAVING count(*) > 1) AS twice"),
     _Rule("pages whose address is forgotten",
           "SELECT count(*) FROM pages WHERE hash NOT IN (SELECT hash FROM seen)"),
     _Rule("pages of sources that are not kept",

@@ -31,7 +31,7 @@ class Sweep(NamedTuple):
         start = "" if behind is None else f"WHERE {self.key} > ?"
         row = database.execute(
             f"SELECT max({self.key}) FROM"
-            f" (SELECT {self.key} FROM {self.table} {start} ORDER BY {self.key} LIMIT {_STRETCH})",
+            f" (SELECT {self.key} FROM {self.table} {start} ORDER BY {self.key} LIMIT {_STRETCH}) AS stretch",
             () if behind is None else (behind,),
         ).fetchone()
         return row[0] if row else None
