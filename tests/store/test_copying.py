@@ -178,6 +178,11 @@ def told(store: Any, at: float) -> float:
     return float(clicks.number.sum())
 
 
+def times(store: Any) -> int:
+    """How often anything is told again."""
+    return sum(isinstance(past, PastClicks) for past in store.past(0.0))
+
+
 def told_again(store: Any) -> float:
     return sum(float(past.clicks.number.sum()) for past in store.past(0.0) if isinstance(past, PastClicks))
 
@@ -209,10 +214,10 @@ def test_what_shards_were_told_is_told_once_in_a_copy(place, make, second) -> No
         assert told(zero, 80.0) == 110_000.0  # and shard 1 is not told any more
         zero.clock_stepped(ClockStep(85.0, -5.0))
     with opened(PostgresStore(here, shards=2)) as one:
-        assert told_again(one) == 1111.0
+        assert told_again(one) == 1111.0 and times(one) == 2  # of four that anybody was told anything
     copied(here, there)
     with store_at(there) as copy_of_it:
-        assert told_again(copy_of_it) == 1111.0
+        assert told_again(copy_of_it) == 1111.0 and times(copy_of_it) == 2
         assert told(copy_of_it, 90.0) == 110_000.0
         assert told_again(copy_of_it) == 111_111.0
         assert [past.by for past in copy_of_it.past(0.0) if isinstance(past, ClockStep) and past.by] == []
@@ -220,6 +225,7 @@ def test_what_shards_were_told_is_told_once_in_a_copy(place, make, second) -> No
         copy(one, other)
     number = shard_of(sites[1], 5)
     with opened(PostgresStore(wide, shards=5, fence=Owner(number))) as shard:
+        assert times(shard) == 3
         clicks, _ = shard.clicks_since(shard.told())
         assert not len(clicks.page)
         shard.add_clicks(95.0, [ClickRow(urls[1], 95.0)], bin=1.0)

@@ -14,7 +14,7 @@ from mayfly.store.postgres_database import PostgresDatabase
 from mayfly.store.postgres_engine import GONE, PostgresEngine
 from mayfly.store.postgres_schema import SHARDS
 from mayfly.store.tables import meta
-from mayfly.store.tables.past import Told
+from mayfly.store.tables.past import IDLE, Told
 from mayfly.store.tsvector import TsVector
 
 _SOME = 5000  # rows
@@ -70,7 +70,11 @@ class PostgresSide:
         with self._told():
             begin = self.database.execute("SELECT coalesce(min(behind), 0) FROM tellings").get
             told = Told(begin, meta.readers(self.database, "told"))
-            return [(seq, *told.more(shard, upto)) for seq, shard, upto in self.database.execute(_TELLINGS)]
+            rows: list[Any] = []
+            for seq, shard, upto in self.database.execute(_TELLINGS):
+                again = None if upto == IDLE else told.again(shard, upto)
+                rows.append((seq, *(again or (told.upto, IDLE))))
+            return rows
 
     def put(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
         with self._told():

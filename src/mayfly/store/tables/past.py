@@ -16,6 +16,7 @@ from mayfly.store.tables import clicks, handing, meta
 
 _CHUNK = 1000  # things that happened
 _LINKS = 5000
+IDLE = -1  # as the end of a telling: it told nothing to one of many, see `Told.again`
 _SOME = f"SELECT {{columns}} FROM {{rows}} AND {{seq}} > ?1 AND {{seq}} <= ?2 ORDER BY {{seq}} LIMIT {_CHUNK}"
 
 
@@ -26,14 +27,26 @@ class Told:
     """
 
     def __init__(self, upto: int, shards: Iterable[int]) -> None:
-        self._upto = upto
+        self.upto = upto  # what was told again
         self._of = dict.fromkeys(shards, upto)
+        self._times = 0  # that anybody was told anything again,
+        self._heard: dict[int | None, int] = {}  # and how many it were when each was told last
 
     def copy(self) -> Told:
         """As it stands: what is read may have to be read again."""
-        made = Told(self._upto, ())
-        made._of = dict(self._of)
+        made = Told(self.upto, ())
+        made._of, made._times, made._heard = dict(self._of), self._times, dict(self._heard)
         return made
+
+    def again(self, reader: int | None, upto: int) -> tuple[int, int] | None:
+        """What is told again as this reader was told up to there; None: nothing. Where it adds nothing, time passes all
+        the same, and of many readers one is enough: one since whose last telling nobody was told.
+        """
+        behind, now = self.more(reader, upto)
+        told = behind < now or self._heard.get(reader, 0) == self._times
+        self._times += told
+        self._heard[reader] = self._times
+        return (behind, now) if told else None
 
     def more(self, reader: int | None, upto: int) -> tuple[int, int]:
         """A reader (None: one process) was told up to there; what that adds to what is told again."""
@@ -41,12 +54,8 @@ class Told:
             self._of = {shard: max(upto, before) for shard, before in self._of.items()}
         else:
             self._of[reader] = max(upto, self._of.get(reader, 0))
-        behind, self._upto = self._upto, max(self._upto, upto if reader is None else min(self._of.values()))
-        return behind, self._upto
-
-    def keeps_time(self, reader: int | None) -> bool:
-        """Whether what this reader was told is told again though it adds nothing: of many one is enough."""
-        return reader is None or reader == min(self._of)
+        behind, self.upto = self.upto, max(self.upto, upto if reader is None else min(self._of.values()))
+        return behind, self.upto
 
 
 class Span(NamedTuple):
@@ -149,10 +158,8 @@ def _past(database: Database, row: Any, links: _Shown, handed: Mapping[PageId, P
         return [ClockStep(at, database.execute('SELECT "by" FROM steps WHERE seq = ?', (seq,)).get)]
     if kind == "told":
         upto = database.execute("SELECT upto FROM tellings WHERE seq = ?", (seq,)).get
-        behind, upto = told.more(reader, upto)
-        if behind == upto and not told.keeps_time(reader):
-            return []
-        return [PastClicks(at, clicks.between(database, behind, upto, seq))]
+        span = None if upto == IDLE else told.again(reader, upto)
+        return [] if span is None else [PastClicks(at, clicks.between(database, *span, seq))]
     return []  # a failure was no look at the source
 
 
