@@ -106,11 +106,19 @@ def test_what_others_learned_is_told_without_our_own(land) -> None:
     async def work() -> None:
         async with Ledger(land.url) as ledger:
             zero, one = await owners(ledger)
-            await ledger.report(zero, Told(0, evidence=Evidence(1.0, 2.0, 3.0, 4.0, (5.0, 6.0), (7.0,))))
-            assert await ledger.evidence_of_others(0) == Evidence()  # who says nothing has seen nothing
-            await ledger.report(one, Told(0, evidence=Evidence(10.0, 20.0, 30.0, 40.0, (50.0, 60.0), (70.0,))))
-            assert await ledger.evidence_of_others(0) == Evidence(10.0, 20.0, 30.0, 40.0, (50.0, 60.0), (70.0,))
-            assert await ledger.evidence_of_others(2) == Evidence(11.0, 22.0, 33.0, 44.0, (55.0, 66.0), (77.0,))
+            mine = Evidence(1.0, 2.0, 3.0, 4.0, (5.0, 6.0), (7.0,))
+            yours = Evidence(10.0, 20.0, 30.0, 40.0, (50.0, 60.0), (70.0,))
+            await ledger.report(zero, Told(0, evidence=mine))
+            assert await ledger.evidence_of_others(0, mine) == Evidence()  # who says nothing has seen nothing
+            await ledger.report(one, Told(0, evidence=yours))
+            assert await ledger.evidence_of_others(0, mine) == yours
+            both = await ledger.evidence_of_others(2, mine)
+            assert both == Evidence(11.0, 22.0, 33.0, 44.0, (55.0, 66.0), (77.0,))
+            await ledger.report(one, Told(1))  # it learns its past again, or what it says makes no sense
+            await ledger.report(one, Told(1, evidence=yours._replace(fading=(float("nan"), 1.0))))
+            assert await ledger.evidence_of_others(0, mine) == yours
+            await ledger.report(one, Told(1, evidence=yours._replace(places=(1.0, 2.0))))  # of another version
+            assert await ledger.evidence_of_others(2, mine) == both._replace(places=mine.places)
 
     land.run(work)
 

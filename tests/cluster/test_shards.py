@@ -187,32 +187,39 @@ def test_a_source_that_leads_elsewhere_each_time_makes_one_source_there(land, mo
     land.run(work)
 
 
-def test_sources_that_lead_from_shard_to_shard_for_ever_are_not_watched_for_ever(land, monkeypatch) -> None:
+@pytest.mark.parametrize("named", ["by the other site", "by a page there"])
+def test_sources_that_lead_from_shard_to_shard_for_ever_are_not_watched_for_ever(land, monkeypatch, named) -> None:
     monkeypatch.setattr("mayfly.crawl.chores._LOOK_AT_EDITS", 0.3)
+    first = "/feed-" if named == "by the other site" else "/list-"
 
     class Onwards(dict):
-        """Each address of a site leads to one on the other that nobody has seen."""
+        """Each feed of a site leads to one on the other that nobody has seen, or to a page there that names one."""
 
         def __init__(self, pages: dict[str, Reply], number: int) -> None:
             super().__init__(pages)
             self._to = (ONE, ZERO)[number]
 
         def get(self, path: str, missing: Reply) -> Reply:
-            hop = int(path.removeprefix("/feed-") or 0) if path.startswith("/feed-") else None
-            if hop is None:
-                return super().get(path, missing)
-            return Reply(b"", 302, headers=(("Location", f"{self._to}/feed-{hop + 1}"),))
+            what, _, hop = path.rpartition("-")
+            if what == "/feed":
+                return Reply(b"", 302, headers=(("Location", f"{self._to}{first}{int(hop) + 1}"),))
+            if what == "/list":
+                feed = f'<link rel="alternate" type="application/rss+xml" href="/feed-{hop}">'
+                return Reply(f"<!doctype html><html><head>{feed}<title>t</title></head><body></body></html>".encode())
+            return super().get(path, missing)
 
     for number, paper in land.papers.items():
         paper.pages = Onwards(paper.pages, number)
 
     async def work() -> None:
-        await land.watch(f"{ZERO}/feed-0")
+        await land.watch(f"{ZERO}{first}0")
         async with land.crawling(land.shard(0), land.shard(1)):
             await until(lambda: land.asked(1, "/feed-5"))
             await asyncio.sleep(1.5)  # longer than it takes to notice a source
         async with land.store(read_only=True) as store:
-            assert sorted(source.url[-1] for source in await store.sources()) == list("012345")
+            there = [source.url for source in await store.sources()]
+            assert sorted(url[-1] for url in there if "feed" in url) == list("012345")
+            assert not [url for url in there if url.endswith("6")]
 
     land.run(work)
 

@@ -384,6 +384,16 @@ def test_what_is_not_there_or_locked_is_said(restarted) -> None:
     assert "there is no such database: make it with createdb" in refused(restarted.url("nowhere"))
 
 
+def test_a_host_leads_to_another_once_and_not_for_ever(database) -> None:
+    with opened(PostgresStore(database)) as store:
+        store.add_hosts(1.0, ["0.example"])
+        for hop in range(20):
+            store.add_hosts(2.0, [f"{hop + 1}.example"], led_by=f"{hop}.example")
+        store.add_hosts(3.0, ["more.example"], led_by="0.example")
+        store.add_hosts(3.0, ["none.example"], led_by="nobody.example")
+        assert sorted(host.host for host in store.hosts()) == [f"{hop}.example" for hop in range(6)]
+
+
 @pytest.mark.parametrize("url", ["postgresql://me:hush-hush@127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])
 def test_what_cannot_be_reached_is_said(url) -> None:
     told = refused(url)

@@ -46,16 +46,18 @@ FROM offers WHERE version = (SELECT max(version) FROM offers)
 """
 _REPORT = """
 UPDATE reports SET at = clock_timestamp(), demand = coalesce($2, demand), applied = $3, used = $4, idle = $5,
-    waiting = $6, lag = $7, links = $8, watched = $9, clicks = $10, exposure = $11, fades = $12, places = $13
+    waiting = $6, lag = $7, links = coalesce($8, links), watched = coalesce($9, watched),
+    clicks = coalesce($10, clicks), exposure = coalesce($11, exposure), fades = coalesce($12, fades),
+    places = coalesce($13, places)
 WHERE shard = $1 AND EXISTS (SELECT FROM leases WHERE leases.shard = $1 AND epoch = $14)
 """
 _SUMS = """ARRAY(
     SELECT sum(one) FROM reports, unnest({column}) WITH ORDINALITY AS seen (one, number)
-    WHERE shard <> $1 GROUP BY number ORDER BY number
+    WHERE shard <> $1 AND cardinality({column}) = {like} GROUP BY number ORDER BY number
 )"""
 _OTHERS = f"""
 SELECT coalesce(sum(links), 0), coalesce(sum(watched), 0), coalesce(sum(clicks), 0), coalesce(sum(exposure), 0),
-    {_SUMS.format(column="fades")}, {_SUMS.format(column="places")}
+    {_SUMS.format(column="fades", like="$2")}, {_SUMS.format(column="places", like="$3")}
 FROM reports WHERE shard <> $1
 """
 
@@ -107,7 +109,7 @@ class Told:
     waiting: int = 0  # pages
     lag: Seconds = 0.0  # of its event loop
     curve: FloatArray | None = None  # what its sources want at each price; None: as said before
-    evidence: Evidence = NO_EVIDENCE
+    evidence: Evidence | None = None  # None: as said before
 
 
 class Ledger:
@@ -198,18 +200,19 @@ class Ledger:
         return Offer(*rows[0]) if rows else None
 
     async def report(self, lease: Lease, told: Told) -> None:
-        """What its owner says of a shard; no curve: the same as before. Who is its owner no more is not heard."""
+        """What its owner says of a shard. Who is its owner no more is not heard."""
         curve = None if told.curve is None else np.asarray(told.curve, "<f8").tobytes()
         numbers = told.applied, told.used, told.idle, told.waiting, told.lag
-        await self.line.rows(_REPORT, lease.shard, curve, *numbers, *told.evidence, lease.epoch)
+        heard = told.evidence is not None and _makes_sense(told.evidence)
+        evidence = told.evidence if heard else (None,) * len(NO_EVIDENCE)
+        await self.line.rows(_REPORT, lease.shard, curve, *numbers, *(evidence or ()), lease.epoch)
 
-    async def evidence_of_others(self, shard: int) -> Evidence:
-        """What all other shards have learned, together."""
-        links, watched, clicks, exposure, *columns = (await self.line.rows(_OTHERS, shard))[0]
-        fading, places = map(tuple, columns)
-        if not np.isfinite([links, watched, clicks, exposure, *fading, *places]).all():
-            return NO_EVIDENCE
-        return Evidence(links, watched, clicks, exposure, fading, places)
+    async def evidence_of_others(self, shard: int, own: Evidence) -> Evidence:
+        """What all other shards have learned, together; of columns, those who have as many as it has itself."""
+        rows = await self.line.rows(_OTHERS, shard, len(own.fading), len(own.places))
+        links, watched, clicks, exposure, *columns = rows[0]
+        others = Evidence(links, watched, clicks, exposure, *map(tuple, columns))
+        return others if _makes_sense(others) else NO_EVIDENCE
 
     # Of nodes
 
@@ -223,6 +226,10 @@ class Ledger:
             await self.line.rows("INSERT INTO draining VALUES ($1) ON CONFLICT DO NOTHING", node)
         else:
             await self.line.rows("DELETE FROM draining WHERE node = $1", node)
+
+
+def _makes_sense(evidence: Evidence) -> bool:
+    return bool(np.isfinite([*evidence[:4], *evidence.fading, *evidence.places]).all())
 
 
 def _report(row: Any, points: int) -> Report | None:

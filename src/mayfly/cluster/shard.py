@@ -169,7 +169,9 @@ class Duty:
         self._measure(now)
         crawler = self._crawler
         lag, self._lag = self._lag, 0.0
-        evidence, waiting = crawler.parts.scheduler.evidence(), len(crawler.parts.pages)
+        # While it learns its past again it knows less than it has told, and others lean on that.
+        evidence = crawler.parts.scheduler.evidence() if crawler.learning is None else None
+        waiting = len(crawler.parts.pages)
         curve = await self._curve(now)
         told = Told(self._applied, self._used, self._spares, waiting, lag, curve, evidence)
         await self._ledger.report(self._lease, told)
@@ -201,7 +203,7 @@ class Duty:
         """Tell the scheduler what others have learned, where nothing is known here; some times for each plan."""
         parts = self._crawler.parts
         self._share_at = now + min(parts.settings.replan, parts.settings.log_push) / _SHARES
-        others = await self._ledger.evidence_of_others(self._shard)
+        others = await self._ledger.evidence_of_others(self._shard, parts.scheduler.evidence())
         parts.scheduler.observe(events.OthersTold(parts.clock.now(), others))
 
 

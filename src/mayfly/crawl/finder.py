@@ -83,7 +83,7 @@ class Finder:
         if visit.document is None:
             answer = visit.answer
             if isinstance(answer, Failed) and answer.reason is Reason.ELSEWHERE:  # its front page is another shard's
-                await self._store.add_hosts(now, hosts_in([answer.url]))
+                await self._store.add_hosts(now, hosts_in([answer.url]), led_by=found.host)
             found.failure = str(answer.reason) if isinstance(answer, Failed) else "nothing to read"
             return
         found.add(url, "front", "")

@@ -18,6 +18,7 @@ from mayfly.fetch.answers import Failed, Response
 from mayfly.fetch.document import Document
 from mayfly.fetch.reasons import Reason
 from mayfly.store.records import (
+    MOST_LEADS,
     Crawled,
     Fetched,
     FetchFailure,
@@ -29,7 +30,7 @@ from mayfly.store.records import (
 )
 from mayfly.urls import canonical, site_of
 
-_MOST_LEADS = 5  # redirects of a page from shard to shard; steps from site to site by which a source was found
+_FARTHEST = 50  # sources between one that leads away and what people named
 
 
 class Flights:
@@ -187,18 +188,18 @@ class Flights:
         if source.led_away or there is None or there == source.url or not self._parts.patterns.source(there):
             return  # told once: it may lead to another address each time
         source.led_away = True
-        if await self._steps(source) < _MOST_LEADS:
+        if await self._steps(source) < MOST_LEADS:
             await self._parts.store.add_sources(at, [NewSource(there, source.kind, source.url)])
 
     async def _steps(self, source: Watched) -> int:
-        """From site to site by which it was found, as far as it matters: each may lead on to one nobody has seen."""
+        """From site to site by which it was found, as far as it matters."""
         steps, found = 0, await self._parts.store.source_at(source.url)
-        while found is not None and steps < _MOST_LEADS:
-            before = await self._parts.store.source_at(found.found_on)
-            if before is None or before.site == found.site:
-                break
-            steps, found = steps + 1, before
-        return steps
+        for _ in range(_FARTHEST):
+            before = None if found is None else await self._parts.store.source_at(found.found_on)
+            if found is None or before is None or steps == MOST_LEADS:
+                return steps
+            steps, found = steps + (before.site != found.site), before
+        return MOST_LEADS  # a site may name its own sources for ever
 
     # Pages
 
@@ -255,7 +256,7 @@ class Flights:
     async def _handed_on(self, page: KnownPage, failed: Failed, at: Seconds) -> bool:
         """A page leads to a site of another shard: from now on it is a page of that site, and waits there."""
         there = canonical(failed.url)
-        if there is None or there == page.url or page.leads >= _MOST_LEADS:
+        if there is None or there == page.url or page.leads >= MOST_LEADS:
             return False
         source, link = self._parts.sources[page.source], ShownLink(there, site_of(there))
         landed = await self._parts.store.commit(Hinted(source.id, at, [link], calls=False, leads=page.leads + 1))

@@ -67,6 +67,12 @@ class PostgresStore(TableStore):
         """Pages of this shard that wait and that redirects from shard to shard led to, and how many of them."""
         return await self._read(handing.leads)
 
+    async def add_hosts(self, at: Seconds, hosts: Sequence[str], led_by: str = "") -> None:
+        if led_by:
+            await self._write(lambda database: handing.lead_on(database, at, led_by, hosts))
+        else:
+            await super().add_hosts(at, hosts)
+
     async def landed(self) -> int:
         """The cursor behind all that became of pages so far."""
         return await self._read(handing.landed)

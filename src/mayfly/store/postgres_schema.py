@@ -257,7 +257,11 @@ CREATE INDEX pages_settled_by_others ON pages (finder, settled) WHERE finder <> 
 ALTER TABLE pages ADD COLUMN leads bigint NOT NULL DEFAULT 0;
 """
 
-_PLACES = "ALTER TABLE reports ADD COLUMN places float8[] NOT NULL DEFAULT '{}';"
+# Hosts that lead from shard to shard must end, too.
+_PLACES = """
+ALTER TABLE reports ADD COLUMN places float8[] NOT NULL DEFAULT '{}';
+ALTER TABLE hosts ADD COLUMN leads bigint NOT NULL DEFAULT 0;
+"""
 
 
 def migrations(shards: int) -> Sequence[str]:

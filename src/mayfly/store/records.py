@@ -119,6 +119,9 @@ class Crawled:
     hub: NamedHub | None = None  # None: it names the same as before, or was not read
 
 
+MOST_LEADS = 5  # from shard to shard, or from site to site, by redirects: each may lead on to one nobody has seen
+
+
 @dataclass(frozen=True, slots=True)
 class Hinted:
     """Someone says that a source changed; `links` are pages of it that are said to be new."""

@@ -92,7 +92,9 @@ class Store(Protocol):
     async def hosts_due(self, searched: Seconds, failed: Seconds) -> list[str]:
         """Those never searched or not since `searched`; where it failed, not since `failed`."""
 
-    async def add_hosts(self, at: Seconds, hosts: Sequence[str]) -> None: ...
+    async def add_hosts(self, at: Seconds, hosts: Sequence[str], led_by: str = "") -> None:
+        """Watch these. `led_by`: a host whose front page they are; it leads on once, and not for ever."""
+
     async def host_searched(self, host: str, at: Seconds, failure: str = "") -> None: ...
     async def note_candidates(self, at: Seconds, host: str, urls: Sequence[str]) -> None:
         """These stand on the host's front page now. Those that do not, and are no source, are forgotten in time."""

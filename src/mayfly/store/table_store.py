@@ -143,7 +143,7 @@ class TableStore:
     async def hosts_due(self, searched: Seconds, failed: Seconds) -> list[str]:
         return await self._read(lambda database: finding.hosts_due(database, searched, failed))
 
-    async def add_hosts(self, at: Seconds, hosts: Sequence[str]) -> None:
+    async def add_hosts(self, at: Seconds, hosts: Sequence[str], led_by: str = "") -> None:
         await self._write(lambda database: finding.add_hosts(database, at, hosts))
 
     async def host_searched(self, host: str, at: Seconds, failure: str = "") -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mayfly.core.model import PageId, Seconds, SourceId
 from mayfly.store.database import Database
-from mayfly.store.records import Outcome
+from mayfly.store.records import MOST_LEADS, Outcome
 
 _AT_ONCE = 1000
 
@@ -87,6 +87,16 @@ def leads(database: Database) -> list[tuple[PageId, int]]:
         f"SELECT id, leads FROM pages WHERE {database.mine} AND {WAITING} AND leads > 0"
     ).fetchall()
     return rows
+
+
+def lead_on(database: Database, at: Seconds, host: str, to: Sequence[str]) -> None:
+    """A host leads to these, of other shards: once, for it may name others each time, and so may they."""
+    led: int | None = database.execute("SELECT leads FROM hosts WHERE host = ?", (host,)).get
+    if led is None or led >= MOST_LEADS:
+        return
+    sql = "INSERT INTO hosts (host, added_at, leads) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    database.executemany(sql, [(one, at, led + 1) for one in to])
+    database.execute("UPDATE hosts SET leads = ? WHERE host = ?", (MOST_LEADS, host))
 
 
 def landed(database: Database) -> int:
