@@ -2,7 +2,7 @@
 
 usage: python bench/cluster_replay.py [--seeds 1 2 4 5] [--runs 4] [--seconds 225] [--shards 4] [--held]
 
-No network, no database, the same each time: what the dealing and the learning apart cost, in two minutes. As on the
+No network, no database, the same each time: what the dealing and the learning apart cost, in half a minute. As on the
 test web there are half a day of older pages at the start, and links have ranks. `--held` gives each shard all the time
 what one scheduler spends on its sites in the last third: the best that could be dealt out, and known to nobody before.
 """
