@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +20,7 @@ from mayfly.urls import site_of
 
 COORDINATOR = -1  # whose lease is his who deals out the budget
 _PATIENCE: Seconds = 10.0
+_AS_BEFORE = (None,) * len(NO_EVIDENCE)
 
 _SHARDS = """
 SELECT shard, owner, epoch, extract(epoch FROM until)::float8 AS lease_until,
@@ -203,9 +205,10 @@ class Ledger:
         """What its owner says of a shard. Who is its owner no more is not heard."""
         curve = None if told.curve is None else np.asarray(told.curve, "<f8").tobytes()
         numbers = told.applied, told.used, told.idle, told.waiting, told.lag
-        heard = told.evidence is not None and _makes_sense(told.evidence)
-        evidence = told.evidence if heard else (None,) * len(NO_EVIDENCE)
-        await self.line.rows(_REPORT, lease.shard, curve, *numbers, *(evidence or ()), lease.epoch)
+        evidence: Sequence[Any] = _AS_BEFORE
+        if told.evidence is not None and _makes_sense(told.evidence):
+            evidence = told.evidence
+        await self.line.rows(_REPORT, lease.shard, curve, *numbers, *evidence, lease.epoch)
 
     async def evidence_of_others(self, shard: int, own: Evidence) -> Evidence:
         """What all other shards have learned, together; of columns, those who have as many as it has itself."""

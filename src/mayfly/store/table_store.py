@@ -144,6 +144,7 @@ class TableStore:
         return await self._read(lambda database: finding.hosts_due(database, searched, failed))
 
     async def add_hosts(self, at: Seconds, hosts: Sequence[str], led_by: str = "") -> None:
+        # `led_by` is nobody here: one process asks every site itself.
         await self._write(lambda database: finding.add_hosts(database, at, hosts))
 
     async def host_searched(self, host: str, at: Seconds, failure: str = "") -> None:

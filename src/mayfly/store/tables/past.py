@@ -30,7 +30,7 @@ class Told:
         self.upto = upto  # what was told again
         self._of = dict.fromkeys(shards, upto)
         self._times = 0  # that anybody was told anything again,
-        self._heard: dict[int | None, int] = {}  # and how many it were when each was told last
+        self._heard: dict[int | None, int] = {}  # and how often that was when each was told last
 
     def copy(self) -> Told:
         """As it stands: what is read may have to be read again."""
@@ -42,13 +42,13 @@ class Told:
         """What is told again as this reader was told up to there; None: nothing. Where it adds nothing, time passes all
         the same, and of many readers one is enough: one since whose last telling nobody was told.
         """
-        behind, now = self.more(reader, upto)
+        behind, now = self._more(reader, upto)
         told = behind < now or self._heard.get(reader, 0) == self._times
         self._times += told
         self._heard[reader] = self._times
         return (behind, now) if told else None
 
-    def more(self, reader: int | None, upto: int) -> tuple[int, int]:
+    def _more(self, reader: int | None, upto: int) -> tuple[int, int]:
         """A reader (None: one process) was told up to there; what that adds to what is told again."""
         if reader is None:
             self._of = {shard: max(upto, before) for shard, before in self._of.items()}
