@@ -2,16 +2,19 @@
 
 import asyncio
 import inspect
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from mayfly.store.postgres import PostgresStore
 from mayfly.store.records import Crawled, Fetched, Memory, NewSource, ShownLink
 from mayfly.store.sqlite import SqliteStore
+from mayfly.testing.postgres import Postgres
 
 KINDS = ["sqlite", "postgres"]
 
@@ -116,3 +119,35 @@ def store(empty: Plainly, make: Made) -> Plainly:
 def opening(tmp_path: Path) -> Callable[..., AbstractContextManager[Plainly]]:
     """Opens the SQLite store of this test's home."""
     return lambda **how: opened(SqliteStore(tmp_path / "mayfly.db", **how))
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    """An empty one of PostgreSQL."""
+    return postgres.create(f"own_{secrets.token_hex(6)}")
+
+
+@pytest.fixture(scope="module")
+def restarted() -> Iterator[Postgres]:
+    """A PostgreSQL that tests may end and start."""
+    server = Postgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.end()
+
+
+def ask(url: str, *statements: str) -> Any:
+    """What the last of some statements says, of a server or of one database."""
+
+    async def main() -> Any:
+        connection = await asyncpg.connect(url)
+        try:
+            for one in statements[:-1]:
+                await connection.execute(one)
+            return await connection.fetch(statements[-1])
+        finally:
+            await connection.close()
+
+    return asyncio.run(main())
